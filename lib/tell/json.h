@@ -7,25 +7,25 @@
 
 #include "base/text.h"
 
-struct json {
+struct json_out {
 	struct text *out;
 	unsigned depth;
 	bool first;    /* nothing in the present object or array yet */
 	bool have_key; /* a key waits for its value */
 	bool compact;  /* no line breaks: one document a line */
 };
-#define JSON(text) ((struct json){.out = (text), .first = true})
+#define JSON_OUT(text) ((struct json_out){.out = (text), .first = true})
 
 /* The key may be NULL: an element of an array, or the document itself. */
-void json_object(struct json *j, const char *key);
-void json_end_object(struct json *j);
-void json_array(struct json *j, const char *key);
-void json_end_array(struct json *j);
-void json_str(struct json *j, const char *key, const char *value); /* NULL is null */
-void json_u64(struct json *j, const char *key, uint64_t value);
-void json_i64(struct json *j, const char *key, int64_t value);
-void json_double(struct json *j, const char *key, double value); /* no number is null */
-void json_bool(struct json *j, const char *key, bool value);
-void json_null(struct json *j, const char *key);
+void json_begin_object(struct json_out *j, const char *key);
+void json_end_object(struct json_out *j);
+void json_begin_array(struct json_out *j, const char *key);
+void json_end_array(struct json_out *j);
+void json_put_str(struct json_out *j, const char *key, const char *value); /* NULL is null */
+void json_put_u64(struct json_out *j, const char *key, uint64_t value);
+void json_put_i64(struct json_out *j, const char *key, int64_t value);
+void json_put_double(struct json_out *j, const char *key, double value); /* no number is null */
+void json_put_bool(struct json_out *j, const char *key, bool value);
+void json_put_null(struct json_out *j, const char *key);
 /* Microseconds as seconds with six digits. */
-void json_usec(struct json *j, const char *key, uint64_t usec);
+void json_put_usec(struct json_out *j, const char *key, uint64_t usec);

@@ -42,7 +42,7 @@
 #define STATE_SCHEMA 1
 
 /* Whose value a knob has. */
-enum knob_owner {
+enum shown_owner {
 	OWNER_KERNEL, /* nobody of us: the baseline */
 	OWNER_POLICY,
 	OWNER_PIN,
@@ -51,23 +51,23 @@ enum knob_owner {
 };
 
 /* The states of a knob, as every part prints them. */
-enum knob_state {
-	KNOB_STATE_OFF,
-	KNOB_STATE_ARMING,
-	KNOB_STATE_ON,
-	KNOB_STATE_RELEASING,
-	KNOB_STATE_HELD,
-	KNOB_STATE_LOCKED_OUT,
-	KNOB_STATE_BLIND,
-	KNOB_STATE_PINNED,
-	KNOB_STATE_PAUSED,
-	KNOB_STATE_FOREIGN,
-	KNOB_STATE_FAILED,
-	_KNOB_STATE_MAX,
+enum shown_state {
+	SHOWN_OFF,
+	SHOWN_ARMING,
+	SHOWN_ON,
+	SHOWN_RELEASING,
+	SHOWN_HELD,
+	SHOWN_LOCKED_OUT,
+	SHOWN_BLIND,
+	SHOWN_PINNED,
+	SHOWN_PAUSED,
+	SHOWN_FOREIGN,
+	SHOWN_FAILED,
+	_SHOWN_MAX,
 };
 
-const char *knob_owner_name(enum knob_owner o); /* "policy" */
-const char *knob_state_name(enum knob_state s); /* "locked out" */
+const char *shown_owner_name(enum shown_owner o); /* "policy" */
+const char *shown_state_name(enum shown_state s); /* "locked out" */
 
 #define STATE_WORD 64U
 #define STATE_WHY  256U
@@ -76,8 +76,8 @@ struct state_knob {
 	char name[KNOB_NAME_MAX];
 	bool has_value, has_baseline; /* no baseline: never written, so the value is the baseline */
 	uint64_t value, baseline;
-	enum knob_owner owner;
-	enum knob_state state;
+	enum shown_owner owner;
+	enum shown_state state;
 	char policy[STATE_WORD], rule[STATE_WORD]; /* that decided; "" none */
 	char reason[STATE_WHY];
 	uint64_t since_usec; /* CLOCK_REALTIME, when it came into this state */
