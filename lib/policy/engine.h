@@ -16,7 +16,8 @@
 #include "policy/rule.h"
 #include "sense/snapshot.h"
 
-struct policy; /* policy/policy.h */
+struct machine_facts; /* policy/policy.h, as struct policy_set */
+struct policy_set;
 
 enum engine_mode {
 	ENGINE_OBSERVE, /* decide and tell; no decision has `write` */
@@ -66,7 +67,14 @@ struct engine_input {
 	const struct snapshot *snapshot;
 	enum engine_mode mode;
 	bool paused;
-	bool topology_changed; /* CPUs, nodes or memory came or went: Value= and Match are redone */
+	/*
+	 * CPUs, nodes, memory, links or processes came or went: [Match] and Value= are redone with
+	 * `facts` (NULL: those of before).
+	 */
+	bool facts_changed;
+	const struct machine_facts *facts;
+	/* The pause that was meant to lie before this tick; one far longer was not watched. */
+	uint64_t interval_usec;
 	struct engine_limits limits;
 	const struct engine_knob_input *knobs; /* any order; knobs not listed are not there */
 	size_t nr_knobs;
@@ -117,12 +125,12 @@ struct decision {
 struct engine;
 
 /*
- * An engine for `policies` (borrowed: they must outlive it; those with errors are left out by the
- * caller). `snapshot` tells which knobs there are and what [Match] and [Order *] apply to;
- * everything that a tick needs is allocated here. Orders in [Order *] are those that are
- * controllable in the snapshot. 0, -ENOMEM.
+ * An engine for the policies of `set` (borrowed: it must outlive the engine and not change).
+ * `snapshot` tells which knobs there are ([Order *] means the sizes that are controllable in it)
+ * and `facts` what [Match] compares; neither is kept. Everything that a tick needs is allocated
+ * here. 0, -ENOMEM.
  */
-int engine_new(struct engine **ret, const struct policy *const *policies, size_t nr_policies,
+int engine_new(struct engine **ret, const struct policy_set *set, const struct machine_facts *facts,
 	       const struct snapshot *snapshot, struct error *e) _must_check_;
 struct engine *engine_free(struct engine *en); /* takes NULL; returns NULL */
 
@@ -134,19 +142,19 @@ static inline void engine_freep(struct engine **en)
 /*
  * A new engine for changed policies or a changed set of knobs: rules that are the same keep their
  * state, their windows and their lockouts, pins stay, knobs keep what is in place. `old` is only
- * read: on success free it, on failure go on with it.
+ * read: on success free it (and then its policy set), on failure go on with it.
  */
-int engine_reload(struct engine **ret, const struct engine *old,
-		  const struct policy *const *policies, size_t nr_policies,
-		  const struct snapshot *snapshot, struct error *e) _must_check_;
+int engine_reload(struct engine **ret, const struct engine *old, const struct policy_set *set,
+		  const struct machine_facts *facts, const struct snapshot *snapshot,
+		  struct error *e) _must_check_;
 
 /*
  * One tick. Returns the decisions (the engine's; valid until the next call of anything here) and
- * their number in *ret_n. Decisions that make lists smaller come first.
+ * their number in *ret_n. Those that give a knob back come first.
  */
 const struct decision *engine_tick(struct engine *en, const struct engine_input *in, size_t *ret_n);
 
-/* Which sources of the snapshot the policies need now (SOURCE_BIT()s). */
+/* Which sources of the snapshot the policies need each tick (SOURCE_BIT()s). */
 uint32_t engine_sources(const struct engine *en);
 
 /* Something is arming, releasing, watched or held: tick at the active interval. */
