@@ -22,9 +22,9 @@ enum rule_kind {
 
 /* What follows a change that makes lists smaller. */
 enum drain_choice {
-	DRAIN_TRIM,
-	DRAIN_SQUEEZE,
-	DRAIN_NO,
+	POLICY_DRAIN_TRIM,
+	POLICY_DRAIN_SQUEEZE,
+	POLICY_DRAIN_NO,
 };
 
 /*
