@@ -71,18 +71,16 @@ static enum MHD_Result reply_metrics(struct scrape *s, struct MHD_Connection *c)
 {
 	const char *accept =
 		MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-	bool openmetrics = accept && strstr(accept, "application/openmetrics-text");
+	enum exposition_format format = exposition_negotiate(accept);
 	int r;
 
 	text_clear(&s->body);
-	r = s->ops.render(s->ops.userdata, openmetrics, &s->body);
+	r = s->ops.render(s->ops.userdata, format, &s->body);
 	if (r < 0 || s->body.failed)
 		return reply_text(c, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				  "the metrics could not be rendered; the journal says why\n");
-	return reply(c, MHD_HTTP_OK,
-		     openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-				 : "text/plain; version=0.0.4; charset=utf-8",
-		     text_str(&s->body), s->body.len);
+				  "the metrics could not be rendered: out of memory\n");
+	return reply(c, MHD_HTTP_OK, exposition_content_type(format), text_str(&s->body),
+		     s->body.len);
 }
 
 static enum MHD_Result reply_health(struct scrape *s, struct MHD_Connection *c)

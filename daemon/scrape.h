@@ -6,13 +6,13 @@
 #pragma once
 
 #include "base/error.h"
-#include "base/text.h"
+#include "tell/exposition.h"
 
 #include <systemd/sd-event.h>
 
 struct scrape_ops {
 	/* The exposition text of now. 0, or a negative errno (the scrape then gets a 500). */
-	int (*render)(void *userdata, bool openmetrics, struct text *into);
+	int (*render)(void *userdata, enum exposition_format format, struct text *into);
 	/* NULL while all is well; otherwise why not, in one line that lives until the next call. */
 	const char *(*unhealthy)(void *userdata);
 	void *userdata;

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "manager.h"
+
+#include "acting.h"
+#include "base/format.h"
+#include "config.h"
+#include "message_ids.h"
+#include "policies.h"
+#include "report.h"
+#include "scrape.h"
+#include "telemetry.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
+
+/* A read costs the machine zone locks: so at most a thousandth of its time.
+ */
+#define READ_COST_FACTOR 1000U
+/* Ticks in a row with nothing moving after which the idle interval begins. */
+#define QUIET_TICKS 10U
+/* A change of parked memory by more than this share of memory is something moving. */
+#define QUIET_SHARE 0.0005
+#define ALWAYS_READ \
+	(SOURCE_BIT(SOURCE_ZONEINFO) | SOURCE_BIT(SOURCE_KNOBS) | SOURCE_BIT(SOURCE_MTHP))
+
+enum {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_REFUSED = 4,
+	EXIT_NOT_HERE = 5,
+};
+
+struct manager {
+	const struct manager_options *options;
+	const struct log *log;
+	struct sysroot root;
+	struct config config;
+	bool enforce;
+	sd_event *event;
+	sd_event_source *tick, *acting_timer, *actor_io, *drain_io, *stop_timer;
+	struct sensor *sensor;
+	const struct snapshot *snapshot;
+	struct policies *policies;
+	struct engine *engine;
+	struct acting acting;
+	struct scrape *scrape;
+	struct telemetry telemetry;
+	uint64_t last_parked_pages;
+	unsigned quiet_ticks;
+	bool source_failed[_SOURCE_MAX]; /* told */
+	bool stopping, stop_timed_out;
+};
+
+static int finish(struct manager *m);
+
+static struct engine_limits limits_of(const struct manager *m)
+{
+	struct engine_limits limits = engine_limits_default(m->snapshot->mthp.pmd_order);
+
+	limits.high_fraction_min = m->config.high_fraction_min;
+	limits.max_parked_share = m->config.max_parked_share;
+	if (m->config.order_max != UINT64_MAX)
+		limits.order_max = (unsigned)m->config.order_max;
+	limits.min_hold_usec = m->config.min_hold_usec;
+	return limits;
+}
+
+/* A source that fails is told once, and once more when it works again. */
+static void tell_sources(struct manager *m)
+{
+	for (enum source s = 0; s < _SOURCE_MAX; s++) {
+		const struct source_state *state = sensor_source(m->sensor, s);
+		bool failed = state->error != 0 && state->error != -ENOENT;
+		const char *const fields[] = {failed ? MSG_SOURCE_FAILED : MSG_SOURCE_WORKS, NULL};
+
+		if (failed == m->source_failed[s])
+			continue;
+		m->source_failed[s] = failed;
+		if (failed)
+			log_fields(m->log, LOG_WARNING, fields,
+				   "%s; rules that need it wait until it can be read again",
+				   state->why.text);
+		else
+			log_fields(m->log, LOG_NOTICE, fields, "%s can be read again",
+				   source_rel(s));
+	}
+}
+
+static void take_snapshot(struct manager *m, uint32_t more)
+{
+	uint64_t now = act_time_now().mono_usec;
+
+	m->snapshot = sensor_take(
+		m->sensor, ALWAYS_READ | more | (m->engine ? engine_sources(m->engine) : 0), now);
+}
+
+static void decide(struct manager *m, struct act_time now)
+{
+	struct engine_knob_input knobs[KNOBS_MAX];
+	struct engine_input in = {
+		.now_usec = now.mono_usec,
+		.snapshot = m->snapshot,
+		.mode = m->enforce && !m->options->once ? ENGINE_ENFORCE : ENGINE_OBSERVE,
+		.limits = limits_of(m),
+		.knobs = knobs,
+	};
+	const struct decision *decisions;
+	size_t n;
+
+	in.nr_knobs = acting_engine_input(&m->acting, m->snapshot, knobs, &in.drain);
+	decisions = engine_tick(m->engine, &in, &n);
+	for (size_t i = 0; i < n; i++)
+		telemetry_note_decision(&m->telemetry, &decisions[i], now);
+	acting_apply(&m->acting, m->snapshot, decisions, n, now);
+}
+
+/* Is anything going on that wants the shorter interval? */
+static bool something_moves(struct manager *m)
+{
+	struct parked p = snapshot_parked(m->snapshot);
+	uint64_t moved = p.pages > m->last_parked_pages ? p.pages - m->last_parked_pages
+							: m->last_parked_pages - p.pages;
+	bool quiet = (double)moved <= QUIET_SHARE * (double)p.managed &&
+		     !engine_is_active(m->engine) && !m->acting.drain;
+
+	m->last_parked_pages = p.pages;
+	m->quiet_ticks = quiet ? m->quiet_ticks + 1 : 0;
+	return m->quiet_ticks < QUIET_TICKS;
+}
+
+static uint64_t next_interval(struct manager *m)
+{
+	uint64_t interval = something_moves(m) ? m->config.interval_usec
+					       : m->config.idle_interval_usec;
+	uint64_t cost = 0;
+
+	for (enum source s = 0; s < _SOURCE_MAX; s++)
+		if (snapshot_has(m->snapshot, s))
+			cost += sensor_source(m->sensor, s)->last_usec;
+	return MAX_OF(interval, cost * READ_COST_FACTOR);
+}
+
+static int rearm_acting(struct manager *m)
+{
+	uint64_t next = acting_next_usec(&m->acting);
+	int r;
+
+	if (next == USEC_INFINITY)
+		return sd_event_source_set_enabled(m->acting_timer, SD_EVENT_OFF);
+	r = sd_event_source_set_time(m->acting_timer, next);
+	return r < 0 ? r : sd_event_source_set_enabled(m->acting_timer, SD_EVENT_ONESHOT);
+}
+
+static int on_drain_io(sd_event_source *s, int fd, uint32_t revents, void *userdata);
+
+/* A drain comes and goes; its descriptor is watched while it is there. */
+static int watch_drain(struct manager *m)
+{
+	if (!m->acting.drain)
+		m->drain_io = sd_event_source_disable_unref(m->drain_io);
+	else if (!m->drain_io)
+		return sd_event_add_io(m->event, &m->drain_io, drain_fd(m->acting.drain), EPOLLIN,
+				       on_drain_io, m);
+	return 0;
+}
+
+/* After anything that may have changed what acting waits for. */
+static int settle(struct manager *m)
+{
+	int r = watch_drain(m);
+
+	if (r >= 0)
+		r = rearm_acting(m);
+	if (r < 0)
+		return r;
+	telemetry_publish(&m->telemetry, m->snapshot, m->engine, &m->acting, m->log,
+			  act_time_now());
+	return m->stopping ? finish(m) : 0;
+}
+
+static int dispatch(struct manager *m)
+{
+	/* the drain's descriptor may be closed in here, and epoll must not watch a stranger's */
+	bool drained = m->acting.drain != NULL;
+
+	acting_dispatch(&m->acting, act_time_now());
+	if (drained && !m->acting.drain)
+		m->drain_io = sd_event_source_disable_unref(m->drain_io);
+	return settle(m);
+}
+
+static int on_drain_io(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+	(void)s;
+	(void)fd;
+	(void)revents;
+	return dispatch(userdata);
+}
+
+static int on_actor_io(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+	(void)s;
+	(void)fd;
+	(void)revents;
+	return dispatch(userdata);
+}
+
+static int on_acting_timer(sd_event_source *s, uint64_t scheduled, void *userdata)
+{
+	(void)s;
+	(void)scheduled;
+	return dispatch(userdata);
+}
+
+static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
+{
+	struct manager *m = userdata;
+	struct act_time start = act_time_now();
+	int r;
+
+	(void)scheduled;
+	take_snapshot(m, 0);
+	tell_sources(m);
+	acting_observe(&m->acting, m->snapshot, start);
+	if (!m->stopping)
+		decide(m, start);
+	telemetry_note_tick(&m->telemetry, start, act_time_now());
+	r = sd_event_source_set_time_relative(s, next_interval(m));
+	if (r >= 0)
+		r = sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+	return r < 0 ? r : settle(m);
+}
+
+static int exit_code_of(struct manager *m)
+{
+	struct error why = {0};
+	unsigned left = m->config.on_stop == ON_STOP_RESTORE && m->acting.actor
+				? actor_unrestored(m->acting.actor, &why)
+				: 0;
+	const char *const fields[] = {MSG_NOT_RESTORED, NULL};
+
+	if (left == 0)
+		return EXIT_DONE;
+	log_fields(
+		m->log, LOG_ERR, fields,
+		"%u %s could not be put back: %s. The record keeps what they were: run pcptunectl "
+		"rollback, or start pcptuned again",
+		left, left == 1 ? "setting" : "settings", why.text);
+	return EXIT_REFUSED;
+}
+
+static int finish(struct manager *m)
+{
+	if (!m->stop_timed_out && !acting_stopped(&m->acting, m->config.on_stop == ON_STOP_RESTORE))
+		return 0;
+	return sd_event_exit(m->event, exit_code_of(m));
+}
+
+static int on_stop_timeout(sd_event_source *s, uint64_t scheduled, void *userdata)
+{
+	struct manager *m = userdata;
+
+	(void)s;
+	(void)scheduled;
+	m->stop_timed_out = true;
+	return finish(m);
+}
+
+static int begin_stop(struct manager *m, const char *why)
+{
+	int r;
+
+	if (m->stopping)
+		return 0;
+	m->stopping = true;
+	(void)sd_notify(0, "STOPPING=1");
+	log_info(m->log, "stopping: %s", why);
+	acting_stop(&m->acting, m->config.on_stop == ON_STOP_RESTORE, act_time_now());
+	r = sd_event_add_time_relative(m->event, &m->stop_timer, CLOCK_MONOTONIC,
+				       m->config.stop_timeout_usec, 0, on_stop_timeout, m);
+	return r < 0 ? r : settle(m);
+}
+
+static int on_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
+{
+	(void)s;
+	return begin_stop(userdata, si->ssi_signo == SIGINT ? "interrupted" : "told to terminate");
+}
+
+static int on_for_over(sd_event_source *s, uint64_t scheduled, void *userdata)
+{
+	(void)s;
+	(void)scheduled;
+	return begin_stop(userdata, "the time given with --for is over");
+}
+
+static int render_metrics(void *userdata, enum exposition_format format, struct text *into)
+{
+	struct manager *m = userdata;
+	uint64_t age = act_time_now().mono_usec - m->snapshot->taken_usec;
+
+	/* a scrape shows the present, but may not make the machine pay more than ticks do */
+	if (age > USEC_PER_SEC &&
+	    age > sensor_source(m->sensor, SOURCE_ZONEINFO)->last_usec * READ_COST_FACTOR)
+		take_snapshot(m, telemetry_sources(&m->telemetry));
+	return telemetry_render(&m->telemetry, m->snapshot, m->sensor, m->engine, format,
+				act_time_now(), into);
+}
+
+static const char *unhealthy(void *userdata)
+{
+	const struct manager *m = userdata;
+	uint64_t age = act_time_now().mono_usec - m->telemetry.last_tick_usec;
+
+	if (age > 3 * m->config.idle_interval_usec + 10 * USEC_PER_SEC)
+		return "ticks have stalled";
+	return snapshot_has(m->snapshot, SOURCE_ZONEINFO) ? NULL : "proc/zoneinfo cannot be read";
+}
+
+static int start_scrape(struct manager *m, struct error *e)
+{
+	const struct scrape_ops ops = {render_metrics, unhealthy, m};
+
+	if (streq(m->config.listen, "none") || m->options->once)
+		return 0;
+	return scrape_new(&m->scrape, m->event, m->config.listen, &ops, e);
+}
+
+static int add_sources(struct manager *m)
+{
+	sigset_t mask;
+	int r;
+
+	(void)sigemptyset(&mask);
+	(void)sigaddset(&mask, SIGINT);
+	(void)sigaddset(&mask, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	r = sd_event_add_signal(m->event, NULL, SIGINT, on_signal, m);
+	if (r >= 0)
+		r = sd_event_add_signal(m->event, NULL, SIGTERM, on_signal, m);
+	if (r >= 0)
+		r = sd_event_add_time_relative(m->event, &m->tick, CLOCK_MONOTONIC, 0,
+					       10 * USEC_PER_MSEC, on_tick, m);
+	if (r >= 0)
+		r = sd_event_add_time(m->event, &m->acting_timer, CLOCK_MONOTONIC, USEC_INFINITY,
+				      USEC_PER_MSEC, on_acting_timer, m);
+	if (r >= 0 && m->acting.actor)
+		r = sd_event_add_io(m->event, &m->actor_io, actor_fd(m->acting.actor), EPOLLIN,
+				    on_actor_io, m);
+	if (r >= 0 && m->options->for_usec != USEC_INFINITY)
+		r = sd_event_add_time_relative(m->event, NULL, CLOCK_MONOTONIC,
+					       m->options->for_usec, 0, on_for_over, m);
+	return r;
+}
+
+/* What an earlier run left is undone by an enforcing start; one that only observes says so. */
+static void tell_leftovers(const struct manager *m)
+{
+	_cleanup_(text_free) struct text commands = {0};
+	struct error e = {0};
+	unsigned n = 0;
+
+	if (rollback_commands(&m->acting.env, &commands, &n, &e) == 0 && n > 0)
+		log_warning(m->log,
+			    "an earlier run left %u changed %s behind: pcptunectl rollback puts "
+			    "them back",
+			    n, n == 1 ? "setting" : "settings");
+}
+
+static int open_acting(struct manager *m, struct error *e)
+{
+	if (m->enforce && !m->options->once)
+		return acting_open(&m->acting, &m->root, m->snapshot, &m->config, m->log,
+				   act_time_now(), e);
+	acting_observe_only(&m->acting, &m->root, m->snapshot, m->log);
+	tell_leftovers(m);
+	/* two daemons would serve two truths; a capture and somebody without root disturb nobody */
+	if (m->options->once || !sysroot_is_live(&m->root) || geteuid() != 0)
+		return 0;
+	return lock_take(&m->acting.lock, &m->acting.env, "pcptuned", act_time_now(), NULL, e);
+}
+
+static void choose_mode(struct manager *m)
+{
+	m->enforce = m->options->mode == MODE_ENFORCE ||
+		     (m->options->mode == MODE_AS_CONFIGURED && m->config.mode == CONFIG_ENFORCE);
+	if (m->enforce && !m->options->once && !sysroot_is_live(&m->root)) {
+		log_info(m->log, "%s holds captured files, not a kernel: only observing",
+			 m->root.path);
+		m->enforce = false;
+	}
+}
+
+static void start_telemetry(struct manager *m)
+{
+	telemetry_start(&m->telemetry, &m->root, &m->config, m->snapshot, m->enforce,
+			m->acting.lock.fd >= 0, m->scrape ? scrape_url(m->scrape) : "",
+			act_time_now());
+	telemetry_policies(&m->telemetry, m->policies, m->snapshot, m->engine);
+	m->acting.listener = telemetry_listener(&m->telemetry);
+}
+
+static int start(struct manager *m, struct error *e)
+{
+	int r;
+
+	r = sysroot_open(&m->root, m->options->root, e);
+	if (r < 0)
+		return r;
+	r = config_load(&m->config, &m->root, m->options->config_file, stderr, e);
+	if (r < 0)
+		return r;
+	choose_mode(m);
+	r = sensor_new(&m->sensor, &m->root, m->options->page_bytes, e);
+	if (r < 0)
+		return r;
+	take_snapshot(m, SOURCES_ALL);
+	if (!snapshot_has(m->snapshot, SOURCE_ZONEINFO)) {
+		*e = sensor_source(m->sensor, SOURCE_ZONEINFO)->why;
+		return e->code ? e->code : error_set(e, -ENOENT, "proc/zoneinfo cannot be read");
+	}
+	/* first of all what may refuse: nothing is printed that does not come true */
+	r = open_acting(m, e);
+	if (r < 0)
+		return r;
+	r = policies_load(&m->policies, &m->root, m->options->policy_dirs, m->snapshot->page_bytes,
+			  NULL, stderr, e);
+	if (r < 0)
+		return r;
+	r = engine_new(&m->engine, policies_list(m->policies), policies_count(m->policies),
+		       m->snapshot, e);
+	if (r < 0)
+		return r;
+	r = sd_event_default(&m->event);
+	if (r < 0)
+		return error_set(e, r, "cannot make an event loop: %s", error_name(r));
+	r = start_scrape(m, e);
+	if (r < 0)
+		return r;
+	start_telemetry(m);
+	r = add_sources(m);
+	return r < 0 ? error_set(e, r, "cannot set up the event loop: %s", error_name(r)) : 0;
+}
+
+static void report_start(const struct manager *m)
+{
+	const char *const fields[] = {MSG_STARTED, NULL};
+	char path[64];
+
+	report_machine(m->log, &m->root, m->snapshot);
+	policies_report(m->policies, m->log, &m->root, m->snapshot, m->engine);
+	if (m->scrape)
+		log_info(m->log, "metrics: %s", scrape_url(m->scrape));
+	(void)snprintf(path, sizeof(path), "%s",
+		       m->config.on_stop == ON_STOP_RESTORE
+			       ? "every setting is put back at the end"
+			       : "settings stay as they are at the end");
+	if (m->enforce && !m->options->once)
+		log_fields(m->log, LOG_NOTICE, fields, "enforcing: %s", path);
+	else
+		log_fields(m->log, LOG_NOTICE, fields,
+			   "observing: decisions are told, nothing is written");
+}
+
+static int run_once(struct manager *m)
+{
+	struct act_time now = act_time_now();
+
+	report_start(m);
+	decide(m, now);
+	return EXIT_DONE;
+}
+
+static int run(struct manager *m)
+{
+	const char *const fields[] = {MSG_STOPPED, NULL};
+	char parked[96];
+	int r;
+
+	report_start(m);
+	(void)sd_notifyf(0, "READY=1\nSTATUS=%s; parked: %s",
+			 m->enforce ? "Enforcing" : "Observing",
+			 report_parked(m->snapshot, parked, sizeof(parked)));
+	r = sd_event_loop(m->event);
+	if (r < 0) {
+		log_error(m->log, "the event loop failed: %s", error_name(r));
+		return EXIT_FAILED;
+	}
+	if (r == EXIT_DONE)
+		log_fields(m->log, LOG_NOTICE, fields, "stopped%s",
+			   m->enforce && m->config.on_stop == ON_STOP_RESTORE
+				   ? ": every setting is as it was before"
+				   : "");
+	return r;
+}
+
+static void clean_up(struct manager *m)
+{
+	telemetry_stop(&m->telemetry);
+	m->scrape = scrape_free(m->scrape);
+	sd_event_source_disable_unref(m->tick);
+	sd_event_source_disable_unref(m->acting_timer);
+	sd_event_source_disable_unref(m->actor_io);
+	sd_event_source_disable_unref(m->drain_io);
+	sd_event_source_disable_unref(m->stop_timer);
+	acting_close(&m->acting, act_time_now());
+	m->engine = engine_free(m->engine);
+	m->policies = policies_free(m->policies);
+	m->sensor = sensor_free(m->sensor);
+	sd_event_unref(m->event);
+	sysroot_close(&m->root);
+}
+
+int manager_run(const struct manager_options *options, const struct log *log)
+{
+	struct manager m = {
+		.options = options,
+		.log = log,
+		.root = {.dirfd = -1},
+		.acting = {.lock = INSTANCE_LOCK_NONE},
+	};
+	struct error e = {0};
+	int r;
+
+	r = start(&m, &e);
+	if (r < 0) {
+		log_error(log, "%s", e.text);
+		r = r == -EOPNOTSUPP ? EXIT_NOT_HERE : EXIT_FAILED;
+	} else {
+		r = options->once ? run_once(&m) : run(&m);
+	}
+	clean_up(&m);
+	return r;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The journal's name for each kind of message; they never change (sd-id128, catalog). */
+#pragma once
+
+#define MSG_STARTED "MESSAGE_ID=6a8e1ed36d9542b49d8611c771175996"
+#define MSG_STOPPED "MESSAGE_ID=344ccf9445fc430590728bc5e019cfff"
+#define MSG_DECISION                                                                 \
+	"MESSAGE_ID=365c273cb02745ac9e163bffb4234ab1" /* in observe mode: would have \
+						       */
+#define MSG_CHANGED        "MESSAGE_ID=43aeabf21ca5434c9ff143cf7249cadc"
+#define MSG_RESTORED       "MESSAGE_ID=f50f677df043490ea68d040f0325b5c7"
+#define MSG_REFUSED        "MESSAGE_ID=99b7776ce8bd44c0a7fbd8b537300d5f"
+#define MSG_ACCEPTED       "MESSAGE_ID=320b34cf765c433e9a5b8196c6aab197"
+#define MSG_BLOCKED        "MESSAGE_ID=662fb6afd3e2486997b121ca9197e0c6"
+#define MSG_UNBLOCKED      "MESSAGE_ID=6acce68a9bc349f691e2ff694bf1424c"
+#define MSG_FOREIGN        "MESSAGE_ID=393677d5fb7c49e49e001e56109e814d"
+#define MSG_OURS_AGAIN     "MESSAGE_ID=de72953ed9d6481695cc3f69e6510545"
+#define MSG_LIMITED        "MESSAGE_ID=ef6461d2c6464c02b51a1d2ebbb84ee0"
+#define MSG_UNLIMITED      "MESSAGE_ID=91e8acb9f8a14989b87227a786acee29"
+#define MSG_RECOVERED      "MESSAGE_ID=64362a97f36045fdb74274f65f53dae0"
+#define MSG_NOTE           "MESSAGE_ID=a7a101c7b1b14181924c5f1dfa833264"
+#define MSG_RECORD_LOST    "MESSAGE_ID=b85c843db6234288b02c74f25fbb1015"
+#define MSG_DRAIN_STARTED  "MESSAGE_ID=182c6a6f01024d8fae67fce4b9fa3995"
+#define MSG_DRAIN_ENDED    "MESSAGE_ID=600368f2ea8a4b91af5ddfd71ea4f956"
+#define MSG_DRAIN_BLOCKED  "MESSAGE_ID=f4f30f4c4b0b484c881bddd9d2b3dbee"
+#define MSG_NOT_RESTORED   "MESSAGE_ID=a4f9f4b13ee046a682b0f433aaeb5ac1"
+#define MSG_SOURCE_FAILED  "MESSAGE_ID=d98ac33684eb4efbb826aceae25750b7"
+#define MSG_SOURCE_WORKS   "MESSAGE_ID=7f00c73097d149a8964daad504245692"
+#define MSG_POLICY_REFUSED "MESSAGE_ID=ec148745f3164622a367ec391731583e"
+#define MSG_RELOADED       "MESSAGE_ID=d660bc811c194a388195be85f67b9115"

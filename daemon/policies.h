@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The policies that the daemon runs: loaded, told about at the start, handed to the engine. */
+#pragma once
+
+#include "base/log.h"
+#include "policy/engine.h"
+#include "sense/snapshot.h"
+
+struct policies;
+
+/*
+ * Loads every policy (`dirs` as in policy_set_load()). Errors in policies are printed to `out` and
+ * only put those policies aside; `previous` (may be NULL) is what ran before. 0 or -ENOMEM.
+ */
+int policies_load(struct policies **ret, const struct sysroot *root, const char *const *dirs,
+		  uint64_t page_bytes, const struct policies *previous, FILE *out,
+		  struct error *e) _must_check_;
+struct policies *policies_free(struct policies *p);
+
+/* As engine_new() wants them: highest first, valid as long as `p`. */
+const struct policy *const *policies_list(const struct policies *p);
+size_t policies_count(const struct policies *p);
+
+/* How one stands, for status, metrics and the start. */
+struct policies_view {
+	const char *name;
+	int priority;
+	bool enforce;
+	enum { POLICY_AWAKE, POLICY_ASLEEP, POLICY_INVALID, POLICY_MASKED } state;
+	char why[192]; /* why it sleeps or is not used; "" otherwise */
+};
+
+/* The i-th, those that are not used last; false behind the end. */
+bool policies_view(const struct policies *p, size_t i, const struct sysroot *root,
+		   const struct snapshot *s, const struct engine *engine,
+		   struct policies_view *ret);
+
+/* One line each. */
+void policies_report(const struct policies *p, const struct log *log, const struct sysroot *root,
+		     const struct snapshot *s, const struct engine *engine);
