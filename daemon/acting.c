@@ -348,22 +348,21 @@ static void dispatch_drain(struct acting *a, struct act_time now)
 	drain_dispatch(a->drain, now);
 	r = drain_report(a->drain);
 	if (r->blocked && !a->drain_blocked)
-		log_fields(a->log, LOG_WARNING, id,
-			   "drain blocked: a pass over all CPUs has not come back; some CPU runs a "
-			   "task "
-			   "that nothing interrupts (a real-time loop?). Everything else goes on");
-}
-a->drain_blocked = r->blocked;
-if (!drain_over(a->drain))
-	return;
-if (!a->drain_told) {
-	a->drain_told = true;
-	a->no_drain_before_usec = now.mono_usec + AUTOMATIC_DRAIN_PAUSE_USEC;
-	tell_drain_end(a, r);
-}
-/* one that hangs is kept, so that no other begins until its pass has come back */
-if (r->state == DRAIN_DONE)
-	a->drain = drain_free(a->drain, now);
+		log_fields(
+			a->log, LOG_WARNING, id,
+			"drain blocked: a pass over all CPUs has not come back, so some CPU runs a task "
+			"that nothing interrupts (a real-time loop?); everything else goes on");
+	a->drain_blocked = r->blocked;
+	if (!drain_over(a->drain))
+		return;
+	if (!a->drain_told) {
+		a->drain_told = true;
+		a->no_drain_before_usec = now.mono_usec + AUTOMATIC_DRAIN_PAUSE_USEC;
+		tell_drain_end(a, r);
+	}
+	/* one that hangs is kept, so that no other begins until its pass has come back */
+	if (r->state == DRAIN_DONE)
+		a->drain = drain_free(a->drain, now);
 }
 
 void acting_dispatch(struct acting *a, struct act_time now)
