@@ -4,12 +4,13 @@
 
 #include "base/sysroot.h"
 
-#define KNOB_NAME_MAX     32U
-#define HIGH_FRACTION_MIN UINT64_C(8)
-#define HIGH_FRACTION_MAX UINT64_C(2147483647)
-#define HIGH_FRACTION_REL "proc/sys/vm/percpu_pagelist_high_fraction"
-#define STAT_REFRESH_REL  "proc/sys/vm/stat_refresh"
-#define THP_REL           "sys/kernel/mm/transparent_hugepage"
+#define KNOB_NAME_MAX            32U
+#define HIGH_FRACTION_MIN        UINT64_C(8)
+#define HIGH_FRACTION_MAX        UINT64_C(2147483647)
+#define HIGH_FRACTION_REL        "proc/sys/vm/percpu_pagelist_high_fraction"
+#define STAT_REFRESH_REL         "proc/sys/vm/stat_refresh"
+#define THP_REL                  "sys/kernel/mm/transparent_hugepage"
+#define PCP_ALLOW_HIGH_ORDER_REL THP_REL "/pcp_allow_high_order"
 
 enum knob_kind {
 	KNOB_HIGH_FRACTION,
@@ -53,4 +54,5 @@ bool knob_value_valid(struct knob_id id, uint64_t value);
  * everything else as it is.
  */
 uint64_t knob_to_file(struct knob_id id, enum order_interface orders, uint64_t value);
+/* -EBADMSG for what the kernel never says. */
 int knob_from_file(struct knob_id id, enum order_interface orders, uint64_t text, uint64_t *ret);

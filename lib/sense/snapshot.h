@@ -34,7 +34,18 @@ struct source_state {
 struct vmstat {
 	struct named_value *values;
 	uint32_t nr_values, values_room;
+	/* places of names, as 1 + index, by hash; NULL is fine and only slower */
+	uint32_t *index;
+	uint32_t index_size; /* a power of two */
+	uint64_t layout;     /* of the names that `index` was made from */
 };
+
+/*
+ * Parses the text in place (names point into it). -EBADMSG where it ends inside a line, -ENOMEM;
+ * then *v is empty. Lines of no known form are skipped.
+ */
+int vmstat_parse(struct vmstat *v, const char *text, size_t len, struct error *e) _must_check_;
+void vmstat_free(struct vmstat *v);
 
 /*
  * By name; "allocstall", "pgalloc", "pgskip" and the like are the sums over the zone suffixes where
@@ -56,6 +67,12 @@ struct buddyinfo {
 	uint32_t nr_zones, zones_room;
 };
 
+/* As vmstat_parse(). */
+int buddyinfo_parse(struct buddyinfo *b, const char *text, size_t len,
+		    struct error *e) _must_check_;
+void buddyinfo_free(struct buddyinfo *b);
+const struct buddy_zone *buddy_by_zone(const struct buddyinfo *b, const struct zone *z);
+
 /*
  * The share (0 to 1) of a zone's free memory that cannot serve a block of `order`
  * (mm/vmstat.c, unusable_free_index()).
@@ -72,6 +89,9 @@ struct psi {
 	struct psi_line some, full;
 };
 
+/* As vmstat_parse(). Kernels before 5.13 have no "full" line for some files. */
+int psi_parse(struct psi *p, const char *text, size_t len, struct error *e) _must_check_;
+
 #define MTHP_STATS_MAX 48U
 struct mthp_size {
 	unsigned order;
@@ -85,8 +105,8 @@ struct mthp_size {
 	} stat[MTHP_STATS_MAX];
 	uint32_t nr_stats;
 	bool has_pcp_enabled; /* this size has the file */
-	bool controllable;    /* … and may be written: not an order that is always on */
-	int pcp_enabled;      /* 0, 1, or a negative errno */
+	bool controllable;    /* an order that this kernel can switch: not one that is always on */
+	int pcp_enabled;      /* 0, 1, or a negative errno (-ENOENT: nothing to switch) */
 };
 
 struct mthp {
@@ -111,9 +131,30 @@ struct topology {
 	int32_t *node_of_cpu;                      /* by CPU number; -1 unknown */
 	struct cpu_caches *caches;                 /* by CPU number */
 	uint32_t cpu_room;                         /* entries in the two arrays */
-	/* the smallest private L2 and last-level cache per sharing group, over online CPUs */
+	/*
+	 * The smallest L2 and the smallest last-level cache over online CPUs and how many online
+	 * CPUs share that one; of several equally small ones, the one that most CPUs share.
+	 */
 	uint64_t l2_bytes, llc_bytes;
 	uint32_t l2_cpus, llc_cpus;
+};
+
+/* What comes as events rather than by reading; the daemon keeps it, see sensor_set_events(). */
+#define PROCESS_NAME_MAX 16U /* a command's name with its NUL, as /proc/PID/comm has it */
+struct events {
+	bool has_links, has_processes; /* this source works: what follows is complete */
+	uint64_t mtu_max;              /* of links that are up, without loopback; bytes */
+	const char (*running)[PROCESS_NAME_MAX];
+	uint32_t nr_running;
+};
+
+/* Pages parked, summed over what zoneinfo shows: every zone, populated or not. */
+struct parked {
+	uint64_t pages, managed;
+	bool excess_known; /* every list with pages has a high_min, printed or computed */
+	uint64_t excess;   /* what exceeds each list's high_min */
+	double share_max;  /* parked / managed of the worst zone (zones below 1% left out) */
+	const struct zone *worst;
 };
 
 struct snapshot {
@@ -138,6 +179,10 @@ struct snapshot {
 	/* pagesets that topology has and zoneinfo lacks: CPUs that went away or text that was cut
 	 */
 	uint32_t missing_pagesets;
+	struct events events; /* all zero while no source of events is there */
+	/* sums made once a take; `summed` false: made by whoever asks */
+	bool summed;
+	struct parked parked;
 };
 
 static inline bool snapshot_has(const struct snapshot *s, enum source source)
@@ -145,13 +190,7 @@ static inline bool snapshot_has(const struct snapshot *s, enum source source)
 	return s->valid >> source & 1;
 }
 
-/* Sums over what zoneinfo shows. Pages; every zone, populated or not. */
-struct parked {
-	uint64_t pages, managed;
-	uint64_t excess;  /* what exceeds each list's high_min, where known */
-	double share_max; /* parked / managed of the worst zone (zones below 1% left out) */
-	const struct zone *worst;
-};
+/* Uses what sensor_take() summed; computes it where the snapshot was made otherwise. */
 struct parked snapshot_parked(const struct snapshot *s);
 
 /* Is this zone large enough to count in an aggregate (at least 1% of the machine's memory)? */
@@ -183,5 +222,8 @@ const struct snapshot *sensor_take(struct sensor *s, uint32_t wanted, uint64_t n
 /* Looks at CPUs, nodes, caches and size directories again (after hotplug). 0 or a negative errno.
  */
 int sensor_rescan(struct sensor *s);
+
+/* The events for the next takes (copied, the `running` array is not). NULL: none. */
+void sensor_set_events(struct sensor *s, const struct events *events);
 
 const struct source_state *sensor_source(const struct sensor *s, enum source source);

@@ -21,7 +21,7 @@ enum pageset_field {
 	PAGESET_HIGH,
 	PAGESET_BATCH,
 	PAGESET_LOW,      /* up to 2.6.20 */
-	PAGESET_HIGH_MIN, /* printed by 6.14 and later; computed for 6.7 to 6.13, see topology.h */
+	PAGESET_HIGH_MIN, /* printed by 6.14 and later; computed for 6.7 to 6.13, see autotune.h */
 	PAGESET_HIGH_MAX,
 	PAGESET_VM_STATS_THRESHOLD,
 	_PAGESET_FIELD_MAX,
@@ -70,9 +70,9 @@ struct pageset {
 	uint32_t has;      /* bit PAGESET_X: value[PAGESET_X] was printed */
 	uint32_t computed; /* bit PAGESET_X: value[PAGESET_X] is computed, not printed */
 	uint64_t value[_PAGESET_FIELD_MAX];
-	uint32_t nr_orders; /* orderN lines printed, from 0 up; 0 where the kernel prints none */
+	uint32_t nr_orders; /* highest N of the orderN lines, plus 1; 0 where there are none */
 	uint64_t order[PCP_ORDERS_MAX]; /* blocks of that order */
-	uint32_t first_numa, nr_numa; /* up to 2.6.18 NUMA counters stood here: range of `values` */
+	uint32_t first_numa, nr_numa; /* up to 2.6.17 NUMA counters stood here: range of `values` */
 };
 
 struct zone {
@@ -106,12 +106,16 @@ enum zoneinfo_flags {
 };
 
 /*
- * Parses `len` bytes of `text` (a NUL follows them) in one pass into *zi. The text must stay as
- * long as the values are used: names point into it. Arrays grow where they must and are kept, so
- * that a steady state allocates nothing.
+ * Parses `len` bytes of `text` in one pass into *zi. The text must stay as long as the values are
+ * used: names point into it. Arrays grow where they must and are kept, so that a steady state
+ * allocates nothing.
  *
  * -EBADMSG: the text ends inside a line or an open block, or a number does not fit; the error names
  * line and byte. -ENOMEM. After any error *zi is empty: nothing half-read is handed on.
+ *
+ * A block is whole when it has its free and present pages, its protection and, where it has pages
+ * or lists, start_pfn and every closing line that zones before it had. Zones that are missing
+ * altogether do not show here: compare with the topology (snapshot.missing_pagesets).
  */
 int zoneinfo_parse(struct zoneinfo *zi, const char *text, size_t len, unsigned flags,
 		   struct error *e) _must_check_;
