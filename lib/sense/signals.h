@@ -40,14 +40,30 @@ struct signal_info {
 	uint32_t sources;        /* SOURCE_BIT()s that it is read from */
 	const char *since;       /* first kernel that has it, "" for any */
 	const char *description; /* one sentence for doc and man page */
+	/*
+	 * Set for a ratio over the last minute (mthp.fallback_ratio): the names of two counters of
+	 * the same order. Who keeps windows makes it of them: the growth of the first divided by
+	 * the growth of the second, unknown while the second does not grow. signal_read() cannot.
+	 */
+	const char *numerator, *denominator;
 };
 
-/* The table, for documentation and "did you mean"; NULL behind its end. */
+/*
+ * The table, for documentation and "did you mean"; NULL behind its end. "X" in a name stands for
+ * the kernel's own name of a counter, "N" for a node's number. Signals that have an order
+ * ("of the order at hand") may be followed by a size elsewhere: "frag.unusable.64kB".
+ */
 const struct signal_info *signal_info_at(size_t i);
+
+/* Does this signal have an order? Then outside [Order] sections a name without a size is an error.
+ */
+bool signal_has_order(const struct signal_info *info);
 
 /*
  * Resolves a name ("pcp.share", "vmstat.compact_stall", "mthp.64kB.anon_fault_alloc",
- * "frag.unusable"). `page_bytes` turns sizes into orders.
+ * "frag.unusable", "process.running"). `page_bytes` turns sizes into orders. Names of the kernel's
+ * counters are taken as they are: whether this kernel has them shows when they are read. The
+ * command of process.running is for the caller to put into ret->arg.
  * -ENOENT: no such signal. -EINVAL: the size is no folio size here.
  */
 int signal_resolve(const char *name, uint64_t page_bytes, struct signal_ref *ret);

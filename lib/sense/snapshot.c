@@ -78,36 +78,60 @@ static void add_excess(struct parked *sum, const struct pageset *p)
 		sum->excess += count - p->value[PAGESET_HIGH_MIN];
 }
 
-static struct parked sum_parked(const struct zoneinfo *zi)
+/* Where lists have one fixed size, `high` is both bounds. */
+static void add_bounds(struct parked *sum, const struct pageset *p, bool fixed)
 {
-	struct parked sum = {.managed = managed_pages(zi), .excess_known = zi->nr_pagesets > 0};
+	bool printed = pageset_has(p, PAGESET_HIGH_MIN) && pageset_has(p, PAGESET_HIGH_MAX);
+	uint64_t high_min = p->value[printed ? PAGESET_HIGH_MIN : PAGESET_HIGH];
 
-	for (uint32_t i = 0; i < zi->nr_zones; i++) {
-		const struct zone *z = &zi->zones[i];
-		uint64_t pages = 0;
-		double share;
+	sum->bounds_known = sum->bounds_known && (printed || fixed);
+	sum->least_high_min = MIN_OF(sum->least_high_min, high_min);
+	sum->high_max += p->value[printed ? PAGESET_HIGH_MAX : PAGESET_HIGH];
+	sum->pages_within += p->value[PAGESET_COUNT];
+}
 
-		for (uint32_t j = 0; j < z->nr_pagesets; j++) {
-			const struct pageset *p = &zi->pagesets[z->first_pageset + j];
+static void add_zone(struct parked *sum, const struct snapshot *s, const struct zone *z)
+{
+	const struct pageset *p = &s->zoneinfo.pagesets[z->first_pageset];
+	bool large = zone_is_large(z, sum->managed);
+	uint64_t pages = 0;
+	double share;
 
-			pages += p->value[PAGESET_COUNT];
-			add_excess(&sum, p);
-		}
-		sum.pages += pages;
-		if (!zone_is_large(z, sum.managed))
-			continue;
-		share = (double)pages / (double)zone_managed(z);
-		if (!sum.worst || share > sum.share_max) {
-			sum.share_max = share;
-			sum.worst = z;
-		}
+	for (uint32_t i = 0; i < z->nr_pagesets; i++) {
+		pages += p[i].value[PAGESET_COUNT];
+		add_excess(sum, &p[i]);
+		if (large)
+			add_bounds(sum, &p[i], s->pcp_autotune == 0);
 	}
+	sum->pages += pages;
+	if (!large)
+		return;
+	share = (double)pages / (double)zone_managed(z);
+	if (!sum->worst || share > sum->share_max) {
+		sum->share_max = share;
+		sum->worst = z;
+	}
+}
+
+static struct parked sum_parked(const struct snapshot *s)
+{
+	const struct zoneinfo *zi = &s->zoneinfo;
+	struct parked sum = {
+		.managed = managed_pages(zi),
+		.excess_known = zi->nr_pagesets > 0,
+		.bounds_known = true,
+		.least_high_min = UINT64_MAX,
+	};
+
+	for (uint32_t i = 0; i < zi->nr_zones; i++)
+		add_zone(&sum, s, &zi->zones[i]);
+	sum.bounds_known = sum.bounds_known && sum.least_high_min != UINT64_MAX;
 	return sum;
 }
 
 struct parked snapshot_parked(const struct snapshot *s)
 {
-	return s->summed ? s->parked : sum_parked(&s->zoneinfo);
+	return s->summed ? s->parked : sum_parked(s);
 }
 
 /* CPUs that are online and have no list in a zone that has pages. */
@@ -271,7 +295,7 @@ static void finish_zoneinfo(struct sensor *s)
 	if (snap->pcp_autotune == 1 && !snap->zoneinfo.prints_high_min && snap->has_high_fraction)
 		autotune_compute_high(snap);
 	snap->missing_pagesets = count_missing(snap);
-	snap->parked = sum_parked(&snap->zoneinfo);
+	snap->parked = sum_parked(snap);
 	snap->summed = true;
 }
 

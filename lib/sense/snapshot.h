@@ -153,8 +153,15 @@ struct parked {
 	uint64_t pages, managed;
 	bool excess_known; /* every list with pages has a high_min, printed or computed */
 	uint64_t excess;   /* what exceeds each list's high_min */
-	double share_max;  /* parked / managed of the worst zone (zones below 1% left out) */
+	/* zones below 1% of the memory left out: */
+	double share_max; /* parked / managed of the worst zone */
 	const struct zone *worst;
+	/*
+	 * what lists may hold without question, and at most: high_min and high_max, or high where
+	 * it is fixed; the smallest list of all and the sums. Known only if `bounds_known`.
+	 */
+	bool bounds_known;
+	uint64_t least_high_min, high_max, pages_within;
 };
 
 struct snapshot {
