@@ -30,8 +30,9 @@ struct knob_report {
 	struct knob_id id;
 	enum knob_outcome outcome;
 	enum knob_stage stage;
-	int error;    /* 0 or a negative errno */
-	bool written; /* a write(2) was issued, whatever came of it */
+	int error;        /* 0 or a negative errno */
+	bool written;     /* a write(2) was issued, whatever came of it */
+	bool after_known; /* `after` was read; otherwise it is the value before */
 	uint64_t before, wanted, after;
 };
 

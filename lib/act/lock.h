@@ -46,6 +46,15 @@ void lock_release(struct instance_lock *lock);
 
 /*
  * Who holds the lock now? 1 and *ret: somebody does (a daemon runs, or a tool writes). 0: nobody.
- * Needs no root where the file can be read. A negative errno where it cannot be told.
+ * A negative errno where it cannot be told: -EACCES for anybody but root, since whoever could open
+ * the file could hold it, too.
  */
 int lock_query(const struct act_env *env, struct lock_holder *ret);
+
+/*
+ * run/pcptune/inflight: every write to a knob holds it, shared, in a descriptor that only the
+ * writing thread has. A killed process whose write still hangs in the kernel lets go of the
+ * instance lock but not of this: who can take it `alone` knows that no write will come late.
+ * A descriptor; -EBUSY: such a write is under way.
+ */
+int inflight_open(const struct act_env *env, bool alone) _must_check_;
