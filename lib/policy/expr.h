@@ -192,5 +192,6 @@ bool expr_overlaps(const struct expr *a, const struct expr *b, const char **ret_
 /* The functions, for the documentation; NULL behind the end. */
 struct expr_function {
 	const char *name, *args, *gives, *description;
+	unsigned nr_args;
 };
 const struct expr_function *expr_function_at(size_t i);

@@ -150,7 +150,7 @@ const struct ini_section *ini_doc_section(const struct ini_doc *doc, const char 
 const struct ini_value *ini_section_get(const struct ini_section *s, const char *key);
 
 /*
- * The effective text: every key with the file and line it came from as a comment. What it prints
+ * The effective text, with the file that the keys below it came from as a comment. What it prints
  * parses again to the same document.
  */
 void ini_doc_print(const struct ini_doc *doc, struct text *into);

@@ -32,7 +32,8 @@ extern const char *const search_config_dirs[]; /* …/pcptune */
 
 /*
  * The files named `*suffix` in `dirs` (lowest first), masked ones included and marked. A directory
- * that is not there is no error; one that cannot be read is told in `d`. 0 or -ENOMEM.
+ * that is not there is no error; one that cannot be read is told in `d`. `root` NULL: `dirs` are
+ * paths of this process. 0 or -ENOMEM.
  */
 int search_files(const struct sysroot *root, const char *const *dirs, const char *suffix,
 		 struct search_files *ret, struct diagnostics *d);
@@ -40,8 +41,8 @@ void search_files_free(struct search_files *files);
 
 /*
  * The effective document of the file `name` ("pcptuned.conf"): the highest of `dirs` that has it,
- * then its drop-ins. `explicit_path` (may be NULL) is read in its place, relative to the caller's
- * working directory, not to the root (--config=FILE); it must exist then.
+ * then its drop-ins. `explicit_path` (may be NULL) is read instead of all that, relative to the
+ * caller's working directory, not to the root (--config=FILE); it must exist then.
  * 0 (also where nothing is there: an empty doc); -EBADMSG with `d`; -ENOMEM.
  * *ret_masked (may be NULL): masked, nothing was read.
  */

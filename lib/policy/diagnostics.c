@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "policy/ini.h"
+
+#include <errno.h>
+
+static char *copy(struct diagnostics *d, const char *s)
+{
+	char *c = s ? strdup(s) : NULL;
+
+	if (s && !c)
+		d->failed = true;
+	return c;
+}
+
+static void add(struct diagnostics *d, bool warning, const struct ini_pos *pos, const char *source,
+		const char *nearest, const char *fmt, va_list ap) _printf_(6, 0);
+static void add(struct diagnostics *d, bool warning, const struct ini_pos *pos, const char *source,
+		const char *nearest, const char *fmt, va_list ap)
+{
+	struct diagnostic *x;
+	char message[512];
+
+	if (!d)
+		return;
+	if (warning)
+		d->warnings++;
+	else
+		d->errors++;
+	if (d->nr >= DIAGNOSTICS_MAX) {
+		d->failed = true;
+		return;
+	}
+	if (d->nr == d->room) {
+		size_t room = d->room ? d->room * 2 : 8;
+
+		x = realloc(d->list, room * sizeof(*x));
+		if (!x) {
+			d->failed = true;
+			return;
+		}
+		d->list = x;
+		d->room = room;
+	}
+	(void)vsnprintf(message, sizeof(message), fmt, ap);
+	x = &d->list[d->nr++];
+	*x = (struct diagnostic){.file = copy(d, pos->file),
+				 .line = pos->line,
+				 .column = pos->column,
+				 .warning = warning,
+				 .message = copy(d, message),
+				 .source = copy(d, source),
+				 .nearest = copy(d, nearest)};
+}
+
+int diagnostics_add(struct diagnostics *d, const struct ini_pos *pos, const char *source,
+		    const char *nearest, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(d, false, pos, source, nearest, fmt, ap);
+	va_end(ap);
+	return -EBADMSG;
+}
+
+void diagnostics_warn(struct diagnostics *d, const struct ini_pos *pos, const char *source,
+		      const char *nearest, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(d, true, pos, source, nearest, fmt, ap);
+	va_end(ap);
+}
+
+static int before(const struct diagnostic *a, const struct diagnostic *b)
+{
+	int r = strcmp(a->file ? a->file : "", b->file ? b->file : "");
+
+	if (r == 0)
+		r = (a->line > b->line) - (a->line < b->line);
+	if (r == 0)
+		r = (a->column > b->column) - (a->column < b->column);
+	return r;
+}
+
+/* qsort() does not keep the order of equals; the lists are short. */
+void diagnostics_sort(struct diagnostics *d)
+{
+	for (size_t i = 1; i < d->nr; i++) {
+		struct diagnostic x = d->list[i];
+		size_t k = i;
+
+		for (; k > 0 && before(&x, &d->list[k - 1]) < 0; k--)
+			d->list[k] = d->list[k - 1];
+		d->list[k] = x;
+	}
+}
+
+/* The line, its tabs kept and anything that a terminal would obey replaced. */
+static void print_source(const struct diagnostic *x, FILE *out)
+{
+	(void)fputs("    ", out);
+	for (const char *s = x->source; *s; s++)
+		(void)fputc((unsigned char)*s < ' ' && *s != '\t' ? '?' : *s, out);
+	(void)fputs("\n    ", out);
+	for (unsigned i = 0; i + 1 < x->column && x->source[i]; i++)
+		if (x->source[i] == '\t')
+			(void)fputc('\t', out);
+		else if (((unsigned char)x->source[i] & 0xc0) != 0x80)
+			(void)fputc(' ', out);
+	(void)fputs("^\n", out);
+}
+
+void diagnostics_print(const struct diagnostics *d, FILE *out, bool colour)
+{
+	for (size_t i = 0; i < d->nr; i++) {
+		const struct diagnostic *x = &d->list[i];
+		const char *kind = x->warning ? "warning: " : "";
+
+		if (x->file)
+			(void)fprintf(out, "%s:", x->file);
+		if (x->line)
+			(void)fprintf(out, "%u:%u:", x->line, x->column);
+		(void)fprintf(out, " %s%s%s%s",
+			      colour ? (x->warning ? "\033[33m" : "\033[31m") : "", kind,
+			      x->message ? x->message : "(out of memory)", colour ? "\033[0m" : "");
+		if (x->nearest)
+			(void)fprintf(out, " (did you mean \"%s\"?)", x->nearest);
+		(void)fputc('\n', out);
+		if (x->source && x->line)
+			print_source(x, out);
+	}
+	if (d->failed)
+		(void)fprintf(out, "… and more that is not shown\n");
+}
+
+void diagnostics_free(struct diagnostics *d)
+{
+	for (size_t i = 0; i < d->nr; i++) {
+		free(d->list[i].file);
+		free(d->list[i].message);
+		free(d->list[i].source);
+		free(d->list[i].nearest);
+	}
+	free(d->list);
+	*d = (struct diagnostics){0};
+}
