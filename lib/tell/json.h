@@ -10,9 +10,8 @@
 struct json_out {
 	struct text *out;
 	unsigned depth;
-	bool first;    /* nothing in the present object or array yet */
-	bool have_key; /* a key waits for its value */
-	bool compact;  /* no line breaks: one document a line */
+	bool first;   /* nothing in the present object or array yet */
+	bool compact; /* no line breaks: one document a line */
 };
 #define JSON_OUT(text) ((struct json_out){.out = (text), .first = true})
 

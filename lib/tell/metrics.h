@@ -18,8 +18,11 @@ enum metric_set {
 	SERIES_PERCPU,
 	_SERIES_SET_MAX,
 };
-#define SERIES_BASIC_MAX 60U
-/* Zones that basic shows on their own, the largest first: more nodes do not mean more series. */
+/*
+ * No machine has more in basic, whatever its size: zones are shown on their own only as far as the
+ * number below, the largest first, and the last of the knobs are left out where there are too many.
+ */
+#define SERIES_BASIC_MAX   60U
 #define SERIES_BASIC_ZONES 4U
 
 enum write_result {
@@ -81,7 +84,7 @@ void metrics_input_sources(struct metrics_input *in, const struct sensor *sensor
 
 /* One family of the table, for documentation; NULL behind its end. */
 struct metric_info {
-	const char *name; /* as scraped in text 0.0.4: a counter's ends in _total */
+	char name[64]; /* as scraped in text 0.0.4: a counter's ends in _total */
 	enum metric_kind kind;
 	enum metric_set set;
 	const char *unit, *help;
