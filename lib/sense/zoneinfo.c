@@ -19,9 +19,10 @@ struct parser {
 	struct zone *zone;
 	struct pageset *pageset;
 	enum section section;
-	uint32_t next_field; /* where the search for the next field name starts */
-	uint64_t tail;       /* what stood behind the pagesets of the last complete zone */
-	const char *bad;     /* the number that does not fit, or the name that is too long */
+	uint8_t field;                     /* the last field that was read */
+	uint8_t follower[_ZONE_FIELD_MAX]; /* which field came behind another one: the first try */
+	uint64_t tail;   /* what stood behind the pagesets of the last complete zone */
+	const char *bad; /* the number that does not fit, or the name that is too long */
 	const char *bad_why;
 	bool lenient, no_memory;
 };
@@ -33,34 +34,41 @@ struct parser {
 	 UINT64_C(1) << ZONE_START_PFN | UINT64_C(1) << ZONE_RESERVED_HIGHATOMIC |        \
 	 UINT64_C(1) << ZONE_FREE_HIGHATOMIC)
 
-static const char *const zone_field_names[] = {
-	[ZONE_FREE] = "free",
-	[ZONE_BOOST] = "boost",
-	[ZONE_MIN] = "min",
-	[ZONE_LOW] = "low",
-	[ZONE_HIGH] = "high",
-	[ZONE_PROMO] = "promo",
-	[ZONE_SCANNED] = "scanned",
-	[ZONE_SCAN_A] = "scan_a",
-	[ZONE_SCAN_I] = "scan_i",
-	[ZONE_ACTIVE] = "active",
-	[ZONE_INACTIVE] = "inactive",
-	[ZONE_SPANNED] = "spanned",
-	[ZONE_PRESENT] = "present",
-	[ZONE_MANAGED] = "managed",
-	[ZONE_CMA] = "cma",
-	[ZONE_NODE_SCANNED] = "node_scanned",
-	[ZONE_NODE_UNRECLAIMABLE] = "node_unreclaimable",
-	[ZONE_ALL_UNRECLAIMABLE] = "all_unreclaimable",
-	[ZONE_NODE_INACTIVE_RATIO] = "node_inactive_ratio",
-	[ZONE_INACTIVE_RATIO] = "inactive_ratio",
-	[ZONE_PREV_PRIORITY] = "prev_priority",
-	[ZONE_TEMP_PRIORITY] = "temp_priority",
-	[ZONE_START_PFN] = "start_pfn",
-	[ZONE_RESERVED_HIGHATOMIC] = "reserved_highatomic",
-	[ZONE_FREE_HIGHATOMIC] = "free_highatomic",
+#define FIELD(name_)                                      \
+	{                                                 \
+		.len = sizeof(name_) - 1, .name = (name_) \
+	}
+static const struct {
+	uint8_t len;
+	char name[23]; /* with zeros to its end */
+} zone_fields[] = {
+	[ZONE_FREE] = FIELD("free"),
+	[ZONE_BOOST] = FIELD("boost"),
+	[ZONE_MIN] = FIELD("min"),
+	[ZONE_LOW] = FIELD("low"),
+	[ZONE_HIGH] = FIELD("high"),
+	[ZONE_PROMO] = FIELD("promo"),
+	[ZONE_SCANNED] = FIELD("scanned"),
+	[ZONE_SCAN_A] = FIELD("scan_a"),
+	[ZONE_SCAN_I] = FIELD("scan_i"),
+	[ZONE_ACTIVE] = FIELD("active"),
+	[ZONE_INACTIVE] = FIELD("inactive"),
+	[ZONE_SPANNED] = FIELD("spanned"),
+	[ZONE_PRESENT] = FIELD("present"),
+	[ZONE_MANAGED] = FIELD("managed"),
+	[ZONE_CMA] = FIELD("cma"),
+	[ZONE_NODE_SCANNED] = FIELD("node_scanned"),
+	[ZONE_NODE_UNRECLAIMABLE] = FIELD("node_unreclaimable"),
+	[ZONE_ALL_UNRECLAIMABLE] = FIELD("all_unreclaimable"),
+	[ZONE_NODE_INACTIVE_RATIO] = FIELD("node_inactive_ratio"),
+	[ZONE_INACTIVE_RATIO] = FIELD("inactive_ratio"),
+	[ZONE_PREV_PRIORITY] = FIELD("prev_priority"),
+	[ZONE_TEMP_PRIORITY] = FIELD("temp_priority"),
+	[ZONE_START_PFN] = FIELD("start_pfn"),
+	[ZONE_RESERVED_HIGHATOMIC] = FIELD("reserved_highatomic"),
+	[ZONE_FREE_HIGHATOMIC] = FIELD("free_highatomic"),
 };
-_Static_assert(ARRAY_SIZE(zone_field_names) == _ZONE_FIELD_MAX, "name every zone field");
+_Static_assert(ARRAY_SIZE(zone_fields) == _ZONE_FIELD_MAX, "name every zone field");
 
 static const char *const pageset_field_names[] = {
 	[PAGESET_COUNT] = "count",
@@ -75,7 +83,7 @@ _Static_assert(ARRAY_SIZE(pageset_field_names) == _PAGESET_FIELD_MAX, "name ever
 
 const char *zone_field_name(enum zone_field f)
 {
-	return f < _ZONE_FIELD_MAX ? zone_field_names[f] : NULL;
+	return f < _ZONE_FIELD_MAX ? zone_fields[f].name : NULL;
 }
 
 const char *pageset_field_name(enum pageset_field f)
@@ -99,10 +107,10 @@ static inline uint64_t load8(const char *p)
 	return w;
 }
 
-/* The high bit of the lowest zero byte is set; bits above that one mean nothing. */
-static inline uint64_t zero_bytes(uint64_t w)
+/* The high bit of the lowest byte below `limit` is set; bits above that one mean nothing. */
+static inline uint64_t bytes_below(uint64_t w, uint8_t limit)
 {
-	return (w - EACH(0x01)) & ~w & EACH(0x80);
+	return (w - EACH(limit)) & ~w & EACH(0x80);
 }
 
 static inline unsigned lowest_byte(uint64_t mask)
@@ -124,18 +132,17 @@ static inline const char *skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-/* To the blank or newline behind a word. */
+/* To the first byte behind a word: a blank, a newline or another one up to ' '. */
 static inline const char *skip_word(const char *p, const char *end)
 {
 	while (WORDWISE && end - p >= 8) {
-		uint64_t w = load8(p);
-		uint64_t stop = zero_bytes(w ^ EACH(' ')) | zero_bytes(w ^ EACH('\n'));
+		uint64_t w = load8(p), stop = bytes_below(w, ' ' + 1);
 
 		if (stop)
 			return p + lowest_byte(stop);
 		p += 8;
 	}
-	while (p < end && *p != ' ' && *p != '\n')
+	while (p < end && (uint8_t)*p > ' ')
 		p++;
 	return p;
 }
@@ -198,11 +205,33 @@ static inline const char *expect(const struct parser *ps, const char *p, const c
 }
 #define EXPECT(ps, p, literal) expect(ps, p, literal, sizeof(literal) - 1)
 
-/* The last thing on a line: blanks, a number, the newline. */
+static inline bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* The last things on a line: a number and the newline; with blanks before them. */
+static inline const char *number_line(struct parser *ps, const char *p, uint64_t *ret)
+{
+	if (ps->end - p >= 2 && p[1] == '\n' && is_digit(*p)) { /* most counters are 0 */
+		*ret = (uint64_t)(*p - '0');
+		return p + 2;
+	}
+	p = number(ps, p, ret);
+	return p ? line_end(ps, p) : NULL;
+}
+
 static inline const char *last_number(struct parser *ps, const char *p, uint64_t *ret)
 {
-	p = number(ps, skip_blanks(p, ps->end), ret);
-	return p ? line_end(ps, p) : NULL;
+	return number_line(ps, skip_blanks(p, ps->end), ret);
+}
+
+/* Nothing but blanks from p up to a digit at `digit`? */
+static inline bool blanks_to_digit(const char *p, const char *digit)
+{
+	while (p < digit && *p == ' ')
+		p++;
+	return p == digit && is_digit(*p);
 }
 
 static bool grow(struct parser *ps, void *array, uint32_t *room, size_t item)
@@ -255,29 +284,95 @@ static inline const char *counter_line(struct parser *ps, const char *name, bool
 	if (named && (name_end == name || name_end[-1] == ':'))
 		return NULL;
 	p = last_number(ps, name_end, &value);
-	if (!p || !add_value(ps, name, (size_t)(name_end - name), value))
-		return NULL;
-	if (ps->section == SECTION_PER_NODE)
-		ps->zone->nr_per_node++;
-	else
-		ps->zone->nr_counters++;
+	return p && add_value(ps, name, (size_t)(name_end - name), value) ? p : NULL;
+}
+
+/* Are the `len` bytes at p, more than none, one word? Eight bytes may be read in any case. */
+static inline bool is_word(const char *p, size_t len)
+{
+	uint64_t stop = 0;
+
+	if (len < 8)
+		return !bytes_below(load8(p) | UINT64_MAX << 8 * len, ' ' + 1);
+	for (size_t i = 0; i + 8 < len; i += 8)
+		stop |= bytes_below(load8(p + i), ' ' + 1);
+	return !(stop | bytes_below(load8(p + len - 8), ' ' + 1));
+}
+
+/* The column where the kernel starts a counter's value: the name is padded to 12 letters. */
+#define COUNTER_COLUMN 12U
+
+/*
+ * The counters that follow a first one at the same depth: nearly half of all lines. The array still
+ * has the lines of the last parse. Where the word is as long as it was then, what stands where
+ * needs no search, and reading a line need not wait for the end of the one before.
+ */
+static const char *counter_lines(struct parser *ps, const char *p, size_t indent)
+{
+	struct zoneinfo *zi = ps->zi;
+	const uint64_t blanks = EACH(' ') >> (64 - 8 * indent);
+	const uint64_t mask = UINT64_MAX >> (64 - 8 * indent);
+
+	while (WORDWISE && ps->end - p >= 128 && (load8(p) & mask) == blanks && p[indent] > ' ' &&
+	       zi->nr_values < zi->values_room) {
+		struct named_value *v = &zi->values[zi->nr_values];
+		const char *name = p + indent, *next, *digits;
+		size_t len = v->name_len, column = MAX_OF(len, (size_t)COUNTER_COLUMN);
+
+		digits = name + column + 1;
+		if (len == 0 || len > 64 || !is_word(name, len) || name[len - 1] == ':' ||
+		    !blanks_to_digit(name + len, digits))
+			next = counter_line(ps, name, true);
+		else if ((next = number_line(ps, digits, &v->value))) {
+			v->name = name;
+			zi->nr_values++;
+		}
+		if (!next)
+			break;
+		p = next;
+	}
 	return p;
 }
 
-/* The field of that name; the kernel's order makes the next one the first try. */
-static int find_field(struct parser *ps, const char *word, size_t len)
+static const char *first_counter_line(struct parser *ps, const char *p, size_t indent)
 {
-	for (uint32_t i = 0; i < _ZONE_FIELD_MAX; i++) {
-		uint32_t f = (ps->next_field + i) % _ZONE_FIELD_MAX;
+	uint32_t first = ps->zi->nr_values;
 
-		if (memcmp(zone_field_names[f], word,
-			   MIN_OF(len, strlen(zone_field_names[f]) + 1)) == 0 &&
-		    zone_field_names[f][len] == '\0') {
-			ps->next_field = f + 1;
-			return (int)f;
-		}
+	p = counter_line(ps, p, indent < 8);
+	if (p && indent < 8)
+		p = counter_lines(ps, p, indent);
+	if (ps->section == SECTION_PER_NODE)
+		ps->zone->nr_per_node += ps->zi->nr_values - first;
+	else
+		ps->zone->nr_counters += ps->zi->nr_values - first;
+	return p;
+}
+
+static inline bool field_is(const struct parser *ps, unsigned f, const char *word, size_t len)
+{
+	const char *name = zone_fields[f].name;
+
+	if (zone_fields[f].len != len)
+		return false;
+	if (!WORDWISE || len >= 8 || ps->end - word < 8)
+		return memcmp(name, word, len) == 0;
+	return (load8(word) & ~(UINT64_MAX << 8 * len)) == load8(name);
+}
+
+/* The field of that name. Zones print theirs in one order, so that the first try is mostly it. */
+static inline int find_field(struct parser *ps, const char *word, size_t len)
+{
+	unsigned f = ps->follower[ps->field];
+
+	if (!field_is(ps, f, word, len)) {
+		for (f = 0; f < _ZONE_FIELD_MAX && !field_is(ps, f, word, len);)
+			f++;
+		if (f == _ZONE_FIELD_MAX)
+			return -1;
+		ps->follower[ps->field] = (uint8_t)f;
 	}
-	return -1;
+	ps->field = (uint8_t)f;
+	return (int)f;
 }
 
 /* "scanned  0 (a: 24 i: 4)", up to 2.6.27 */
@@ -354,6 +449,32 @@ static const char *field_line(struct parser *ps, const char *word)
 	return p && set_zone(ps, (enum zone_field)field, value) ? p : NULL;
 }
 
+/* The column where the kernel starts the value of a size or watermark. */
+#define FIELD_COLUMN 9U
+
+/* The sizes and watermarks that follow a first one, where they come in the order of the last zone.
+ */
+static const char *field_lines(struct parser *ps, const char *p)
+{
+	p = field_line(ps, p);
+	while (WORDWISE && p && ps->end - p >= 64 && load8(p) == EACH(' ')) {
+		const char *word = p + 8, *next;
+		unsigned f = ps->follower[ps->field];
+		size_t len = zone_fields[f].len;
+		uint64_t value;
+
+		if (len >= FIELD_COLUMN || !field_is(ps, f, word, len) ||
+		    !blanks_to_digit(word + len, word + FIELD_COLUMN))
+			break;
+		next = number_line(ps, word + FIELD_COLUMN, &value);
+		if (!next || !set_zone(ps, (enum zone_field)f, value))
+			break;
+		ps->field = (uint8_t)f;
+		p = next;
+	}
+	return p;
+}
+
 /* "    cpu: 0", "    cpu: 0 pcp: 1" */
 static inline const char *cpu_line(struct parser *ps, const char *p)
 {
@@ -422,6 +543,22 @@ static const char *pageset_numa_line(struct parser *ps, const char *name)
 	return p;
 }
 
+/* The columns where kernels start the values of a list, up to 6.12 and since. */
+#define PAGESET_COLUMN_OLD 7U
+#define PAGESET_COLUMN     10U
+
+static inline const char *pageset_number(struct parser *ps, const char *word, const char *p,
+					 uint64_t *ret)
+{
+	if (ps->end - word > PAGESET_COLUMN) {
+		if (blanks_to_digit(p, word + PAGESET_COLUMN))
+			return number_line(ps, word + PAGESET_COLUMN, ret);
+		if (blanks_to_digit(p, word + PAGESET_COLUMN_OLD))
+			return number_line(ps, word + PAGESET_COLUMN_OLD, ret);
+	}
+	return last_number(ps, p, ret);
+}
+
 /* "count:    25297" and its like */
 static inline const char *pageset_line(struct parser *ps, const char *word)
 {
@@ -445,7 +582,7 @@ static inline const char *pageset_line(struct parser *ps, const char *word)
 		f = PAGESET_LOW;
 	else
 		return NULL;
-	p = last_number(ps, p, &value);
+	p = pageset_number(ps, word, p, &value);
 	if (!p || ps->pageset->has & 1U << f)
 		return NULL;
 	ps->pageset->has |= 1U << f;
@@ -466,6 +603,20 @@ static inline const char *threshold_line(struct parser *ps, const char *p)
 	for (uint32_t i = 0; i < ps->zone->nr_pagesets && s->cpu == ps->pageset->cpu; i++, s--) {
 		s->has |= 1U << PAGESET_VM_STATS_THRESHOLD;
 		s->value[PAGESET_VM_STATS_THRESHOLD] = value;
+	}
+	return p;
+}
+
+/* A CPU and its list: most lines of a large machine. */
+static const char *cpu_lines(struct parser *ps, const char *p)
+{
+	p = cpu_line(ps, p);
+	while (p && ps->end - p >= 16 && load8(p) == EACH(' ') && load8(p + 6) == EACH(' ')) {
+		const char *next = pageset_line(ps, p + 14);
+
+		if (!next)
+			break;
+		p = next;
 	}
 	return p;
 }
@@ -563,7 +714,6 @@ static const char *begin_zone(struct parser *ps, const char *p)
 	z->first_protection = zi->nr_protection;
 	z->first_pageset = zi->nr_pagesets;
 	ps->zone = z;
-	ps->next_field = 0;
 	ps->section = SECTION_HEAD;
 	return p;
 }
@@ -574,6 +724,8 @@ static const char *outline_line(struct parser *ps, const char *p)
 	const char *q;
 	uint64_t value;
 
+	if (ps->pageset && (q = threshold_line(ps, p)))
+		return q;
 	if ((q = EXPECT(ps, p, "per-node stats"))) {
 		if (ps->section != SECTION_HEAD || !(q = line_end(ps, q)))
 			return NULL;
@@ -586,7 +738,7 @@ static const char *outline_line(struct parser *ps, const char *p)
 			return NULL;
 		ps->section = SECTION_PAGES;
 		ps->zone->first_counter = ps->zi->nr_values;
-		ps->next_field = ZONE_FREE + 1;
+		ps->field = ZONE_FREE;
 		return q;
 	}
 	if ((q = EXPECT(ps, p, "pagesets"))) {
@@ -595,8 +747,6 @@ static const char *outline_line(struct parser *ps, const char *p)
 		ps->section = SECTION_PAGESETS;
 		return q;
 	}
-	if (ps->pageset && (q = threshold_line(ps, p)))
-		return q;
 	q = field_line(ps, p);
 	if (q && ps->section == SECTION_PAGESETS) {
 		ps->section = SECTION_TAIL;
@@ -612,7 +762,7 @@ static inline const char *zone_line(struct parser *ps, const char *p, size_t ind
 		return outline_line(ps, p);
 	if (ps->section == SECTION_PAGESETS) {
 		if (indent < 8)
-			return cpu_line(ps, p);
+			return cpu_lines(ps, p);
 		if (!ps->pageset)
 			return NULL;
 		p = indent >= 14 ? pageset_line(ps, p) : pageset_numa_line(ps, p);
@@ -620,11 +770,7 @@ static inline const char *zone_line(struct parser *ps, const char *p, size_t ind
 	}
 	if (ps->section != SECTION_PER_NODE && ps->section != SECTION_PAGES)
 		return NULL;
-	if (indent < 8)
-		return counter_line(ps, p, true);
-	if (indent < 12)
-		return field_line(ps, p);
-	return counter_line(ps, p, false);
+	return indent >= 8 && indent < 12 ? field_lines(ps, p) : first_counter_line(ps, p, indent);
 }
 
 static int parse_lines(struct parser *ps, struct error *e)
