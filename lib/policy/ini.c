@@ -766,6 +766,50 @@ static const char *doc_add_file(struct ini_doc *doc, const char *file)
 	return files[doc->nr_files] ? files[doc->nr_files++] : NULL;
 }
 
+static const char *own_file(const struct ini_doc *to, const struct ini_doc *from, const char *file)
+{
+	for (size_t i = 0; i < from->nr_files; i++)
+		if (from->files[i] == file)
+			return to->files[i];
+	return NULL;
+}
+
+static int copy_section(struct ini_doc *to, const struct ini_doc *from, const struct ini_section *s)
+{
+	struct ini_section *copy = &to->sections[to->nr++];
+
+	*copy = (struct ini_section){.name = strdup(s->name),
+				     .file = own_file(to, from, s->file),
+				     .line = s->line,
+				     .raw = strdup(s->raw)};
+	if (!copy->name || !copy->raw)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct ini_value *v = &s->entries[i].value;
+		int r = load_key(copy, s->entries[i].key, v, own_file(to, from, v->file));
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int ini_doc_copy(struct ini_doc *to, const struct ini_doc *from)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < from->nr_files; i++)
+		if (!doc_add_file(to, from->files[i]))
+			return -ENOMEM;
+	to->sections = calloc(from->nr + 1, sizeof(*to->sections));
+	if (!to->sections)
+		return -ENOMEM;
+	to->room = from->nr + 1;
+	for (size_t i = 0; r == 0 && i < from->nr; i++)
+		r = copy_section(to, from, &from->sections[i]);
+	return r;
+}
+
 /* Drops sections that this file emptied: they were there with keys before, and have none now. */
 static void drop_emptied(struct ini_doc *doc, const size_t *keys_before, size_t nr_before)
 {

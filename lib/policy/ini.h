@@ -145,6 +145,8 @@ struct ini_doc {
 int ini_doc_add(struct ini_doc *doc, const char *file, const char *text, size_t len,
 		struct diagnostics *d);
 void ini_doc_free(struct ini_doc *doc);
+/* A copy of its own. `to` must be empty. 0 or -ENOMEM (then `to` is to be freed all the same). */
+int ini_doc_copy(struct ini_doc *to, const struct ini_doc *from);
 
 const struct ini_section *ini_doc_section(const struct ini_doc *doc, const char *name);
 const struct ini_value *ini_section_get(const struct ini_section *s, const char *key);

@@ -27,6 +27,11 @@ enum drain_choice {
 	POLICY_DRAIN_NO,
 };
 
+/* A size that no folio of this machine has: the rule sleeps. */
+#define POLICY_ORDER_NONE 255U
+/* Bytes in a policy's name. */
+#define POLICY_NAME_LIMIT 63U
+
 /*
  * One [Order …], [HighFraction …] or [Trim …] section. It turns on when `on` has held for on_usec
  * without a break, and off when `off` has held for off_usec; where off is NULL, when `on` has been
@@ -45,7 +50,7 @@ struct policy_rule {
 	uint64_t fingerprint;
 
 	bool any_order; /* [Order *] */
-	unsigned order; /* RULE_ORDER, unless any_order */
+	unsigned order; /* RULE_ORDER, unless any_order; POLICY_ORDER_NONE: no order here */
 
 	struct expr *on;  /* Enable=, When= */
 	uint64_t on_usec; /* EnableFor=, For= */
@@ -199,7 +204,7 @@ double policy_rollout_hash(const char *machine_id, const char *policy_name);
 
 /*
  * The value of a [HighFraction] rule: rounded down, brought into HIGH_FRACTION_MIN to
- * HIGH_FRACTION_MAX. 0, or -ENODATA while unknown.
+ * HIGH_FRACTION_MAX. 0, or -ENODATA while unknown or below 1 (which is no fraction at all).
  */
 int policy_fraction(const struct policy_rule *r, const struct expr_env *env, uint64_t *ret);
 
@@ -211,8 +216,9 @@ const char *drain_choice_name(enum drain_choice d); /* "trim" */
 struct policy_key {
 	const char *section; /* "Policy", "Match", "Order", "HighFraction", "Trim", "Guard" */
 	const char *key;
-	const char *type;         /* for a reader: "condition", "time" */
 	const char *default_text; /* "" where there is none; "required" */
 	const char *description;  /* one or two sentences */
 };
 const struct policy_key *policy_key_at(size_t i); /* NULL behind the end */
+/* What the key takes, for a reader: "condition", "time". Only of what policy_key_at() gave. */
+const char *policy_key_type(const struct policy_key *k);
