@@ -75,6 +75,14 @@ void acting_observe_only(struct acting *a, const struct sysroot *root, const str
 	};
 }
 
+void acting_configure(struct acting *a, const struct config *config)
+{
+	const struct actor_options options = actor_options_of(a, config);
+
+	if (a->actor)
+		actor_set_options(a->actor, &options);
+}
+
 void acting_close(struct acting *a, struct act_time now)
 {
 	a->drain = drain_free(a->drain, now);

@@ -47,6 +47,8 @@ int acting_open(struct acting *a, const struct sysroot *root, const struct snaps
 /* For observing: no lock, no actor; decisions are only told. */
 void acting_observe_only(struct acting *a, const struct sysroot *root, const struct snapshot *s,
 			 const struct log *log);
+/* After a reload of the configuration. */
+void acting_configure(struct acting *a, const struct config *config);
 void acting_close(struct acting *a, struct act_time now);
 
 /* What the engine must know of each knob and of drains. Fills `knobs` (KNOBS_MAX). */

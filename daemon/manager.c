@@ -291,6 +291,63 @@ static int on_signal(sd_event_source *s, const struct signalfd_siginfo *si, void
 	return begin_stop(userdata, si->ssi_signo == SIGINT ? "interrupted" : "told to terminate");
 }
 
+/*
+ * All or nothing for the configuration and for each policy: what has an error stays as it was. What
+ * needs a new start (where the metrics are) keeps its old value.
+ */
+static int reload(struct manager *m, struct error *e)
+{
+	_cleanup_(policies_freep) struct policies *policies = NULL;
+	struct engine *engine = NULL;
+	struct config config;
+	int r;
+
+	r = config_load(&config, &m->root, m->options->config_file, stderr, e);
+	if (r < 0)
+		return r;
+	r = policies_load(&policies, &m->root, m->options->policy_dirs, m->snapshot, m->policies,
+			  stderr, e);
+	if (r < 0)
+		return r;
+	r = engine_reload(&engine, m->engine, policies_set(policies), policies_facts(policies),
+			  m->snapshot, e);
+	if (r < 0)
+		return r;
+	engine_free(m->engine);
+	m->engine = engine;
+	policies_free(m->policies);
+	m->policies = TAKE_PTR(policies);
+	memcpy(config.listen, m->config.listen, sizeof(config.listen));
+	m->config = config;
+	acting_configure(&m->acting, &m->config);
+	telemetry_policies(&m->telemetry, m->policies, m->engine);
+	return 0;
+}
+
+static int on_reload(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
+{
+	const char *const fields[] = {MSG_RELOADED, NULL};
+	struct manager *m = userdata;
+	struct error e = {0};
+
+	(void)s;
+	(void)si;
+	if (m->stopping)
+		return 0;
+	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+			 (unsigned long long)act_time_now().mono_usec);
+	if (reload(m, &e) < 0) {
+		log_fields(m->log, LOG_ERR, fields, "reload: %s; what ran goes on", e.text);
+	} else {
+		log_fields(m->log, LOG_NOTICE, fields, "reloaded: %zu policies",
+			   policies_count(m->policies));
+		policies_report(m->policies, m->log, m->engine);
+	}
+	(void)sd_notify(0, "READY=1");
+	m->quiet_ticks = 0;
+	return sd_event_source_set_time_relative(m->tick, 0);
+}
+
 static int on_for_over(sd_event_source *s, uint64_t scheduled, void *userdata)
 {
 	(void)s;
@@ -338,11 +395,14 @@ static int add_sources(struct manager *m)
 	(void)sigemptyset(&mask);
 	(void)sigaddset(&mask, SIGINT);
 	(void)sigaddset(&mask, SIGTERM);
+	(void)sigaddset(&mask, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &mask, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = sd_event_add_signal(m->event, NULL, SIGINT, on_signal, m);
 	if (r >= 0)
 		r = sd_event_add_signal(m->event, NULL, SIGTERM, on_signal, m);
+	if (r >= 0)
+		r = sd_event_add_signal(m->event, NULL, SIGHUP, on_reload, m);
 	if (r >= 0)
 		r = sd_event_add_time_relative(m->event, &m->tick, CLOCK_MONOTONIC, 0,
 					       10 * USEC_PER_MSEC, on_tick, m);
@@ -401,7 +461,7 @@ static void start_telemetry(struct manager *m)
 	telemetry_start(&m->telemetry, &m->root, &m->config, m->snapshot, m->enforce,
 			m->acting.lock.fd >= 0, m->scrape ? scrape_url(m->scrape) : "",
 			act_time_now());
-	telemetry_policies(&m->telemetry, m->policies, m->snapshot, m->engine);
+	telemetry_policies(&m->telemetry, m->policies, m->engine);
 	m->acting.listener = telemetry_listener(&m->telemetry);
 }
 
@@ -428,11 +488,11 @@ static int start(struct manager *m, struct error *e)
 	r = open_acting(m, e);
 	if (r < 0)
 		return r;
-	r = policies_load(&m->policies, &m->root, m->options->policy_dirs, m->snapshot->page_bytes,
-			  NULL, stderr, e);
+	r = policies_load(&m->policies, &m->root, m->options->policy_dirs, m->snapshot, NULL,
+			  stderr, e);
 	if (r < 0)
 		return r;
-	r = engine_new(&m->engine, policies_list(m->policies), policies_count(m->policies),
+	r = engine_new(&m->engine, policies_set(m->policies), policies_facts(m->policies),
 		       m->snapshot, e);
 	if (r < 0)
 		return r;
@@ -453,7 +513,7 @@ static void report_start(const struct manager *m)
 	char path[64];
 
 	report_machine(m->log, &m->root, m->snapshot);
-	policies_report(m->policies, m->log, &m->root, m->snapshot, m->engine);
+	policies_report(m->policies, m->log, m->engine);
 	if (m->scrape)
 		log_info(m->log, "metrics: %s", scrape_url(m->scrape));
 	(void)snprintf(path, sizeof(path), "%s",

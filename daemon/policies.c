@@ -7,10 +7,12 @@
 
 struct policies {
 	struct policy_set *set;
+	struct machine_facts facts;
 };
 
 int policies_load(struct policies **ret, const struct sysroot *root, const char *const *dirs,
-		  uint64_t page_bytes, const struct policies *previous, FILE *out, struct error *e)
+		  const struct snapshot *s, const struct policies *previous, FILE *out,
+		  struct error *e)
 {
 	struct policies *p = calloc(1, sizeof(*p));
 	struct diagnostics d = {0};
@@ -18,7 +20,8 @@ int policies_load(struct policies **ret, const struct sysroot *root, const char 
 
 	if (!p)
 		return error_set(e, -ENOMEM, "out of memory while loading the policies");
-	r = policy_set_load(&p->set, root, dirs, page_bytes, previous ? previous->set : NULL, &d);
+	r = policy_set_load(&p->set, root, dirs, s->page_bytes, previous ? previous->set : NULL,
+			    &d);
 	diagnostics_sort(&d);
 	diagnostics_print(&d, out, false);
 	diagnostics_free(&d);
@@ -26,6 +29,7 @@ int policies_load(struct policies **ret, const struct sysroot *root, const char 
 		policies_free(p);
 		return error_set(e, r, "out of memory while loading the policies");
 	}
+	machine_facts_read(&p->facts, root, s);
 	*ret = p;
 	return 0;
 }
@@ -39,9 +43,14 @@ struct policies *policies_free(struct policies *p)
 	return NULL;
 }
 
-const struct policy *const *policies_list(const struct policies *p)
+const struct policy_set *policies_set(const struct policies *p)
 {
-	return (const struct policy *const *)p->set->policies;
+	return p->set;
+}
+
+const struct machine_facts *policies_facts(const struct policies *p)
+{
+	return &p->facts;
 }
 
 size_t policies_count(const struct policies *p)
@@ -62,11 +71,9 @@ static bool is_asleep(const struct engine *engine, const char *name)
 	return false;
 }
 
-static void view_loaded(const struct policy *p, const struct sysroot *root,
-			const struct snapshot *s, const struct engine *engine,
-			struct policies_view *ret)
+static void view_loaded(const struct policy *p, const struct machine_facts *facts,
+			const struct engine *engine, struct policies_view *ret)
 {
-	struct machine_facts facts;
 	struct match_result match;
 
 	*ret = (struct policies_view){
@@ -80,19 +87,18 @@ static void view_loaded(const struct policy *p, const struct sysroot *root,
 			       "its file has errors now: what was loaded before still runs");
 	if (!is_asleep(engine, p->name))
 		return;
-	machine_facts_read(&facts, root, s);
-	policy_match_eval(p, &facts, NULL, &match);
+	policy_match_eval(p, facts, NULL, &match);
 	ret->state = POLICY_ASLEEP;
 	(void)snprintf(ret->why, sizeof(ret->why), "%s", match.why);
 }
 
-bool policies_view(const struct policies *p, size_t i, const struct sysroot *root,
-		   const struct snapshot *s, const struct engine *engine, struct policies_view *ret)
+bool policies_view(const struct policies *p, size_t i, const struct engine *engine,
+		   struct policies_view *ret)
 {
 	const struct policy_unused *unused;
 
 	if (i < p->set->nr) {
-		view_loaded(p->set->policies[i], root, s, engine, ret);
+		view_loaded(p->set->policies[i], &p->facts, engine, ret);
 		return true;
 	}
 	i -= p->set->nr;
@@ -108,13 +114,12 @@ bool policies_view(const struct policies *p, size_t i, const struct sysroot *roo
 	return true;
 }
 
-void policies_report(const struct policies *p, const struct log *log, const struct sysroot *root,
-		     const struct snapshot *s, const struct engine *engine)
+void policies_report(const struct policies *p, const struct log *log, const struct engine *engine)
 {
 	struct policies_view v;
 	size_t i;
 
-	for (i = 0; policies_view(p, i, root, s, engine, &v); i++) {
+	for (i = 0; policies_view(p, i, engine, &v); i++) {
 		const char *mode = v.enforce ? "" : ", only observes";
 
 		switch (v.state) {

@@ -10,16 +10,23 @@ struct policies;
 
 /*
  * Loads every policy (`dirs` as in policy_set_load()). Errors in policies are printed to `out` and
- * only put those policies aside; `previous` (may be NULL) is what ran before. 0 or -ENOMEM.
+ * only put those policies aside; `previous` (may be NULL) is what ran before. `s` tells the page
+ * size and, with files below `root`, what [Match] compares. 0 or -ENOMEM.
  */
 int policies_load(struct policies **ret, const struct sysroot *root, const char *const *dirs,
-		  uint64_t page_bytes, const struct policies *previous, FILE *out,
+		  const struct snapshot *s, const struct policies *previous, FILE *out,
 		  struct error *e) _must_check_;
 struct policies *policies_free(struct policies *p);
 
-/* As engine_new() wants them: highest first, valid as long as `p`. */
-const struct policy *const *policies_list(const struct policies *p);
-size_t policies_count(const struct policies *p);
+static inline void policies_freep(struct policies **p)
+{
+	*p = policies_free(*p);
+}
+
+/* What engine_new() wants; valid as long as `p`. */
+const struct policy_set *policies_set(const struct policies *p);
+const struct machine_facts *policies_facts(const struct policies *p);
+size_t policies_count(const struct policies *p); /* of those that are used */
 
 /* How one stands, for status, metrics and the start. */
 struct policies_view {
@@ -36,5 +43,4 @@ bool policies_view(const struct policies *p, size_t i, const struct sysroot *roo
 		   struct policies_view *ret);
 
 /* One line each. */
-void policies_report(const struct policies *p, const struct log *log, const struct sysroot *root,
-		     const struct snapshot *s, const struct engine *engine);
+void policies_report(const struct policies *p, const struct log *log, const struct engine *engine);

@@ -294,8 +294,7 @@ void telemetry_publish(struct telemetry *t, const struct snapshot *s, const stru
 	t->dirty = false;
 }
 
-void telemetry_policies(struct telemetry *t, const struct policies *p, const struct snapshot *s,
-			const struct engine *engine)
+void telemetry_policies(struct telemetry *t, const struct policies *p, const struct engine *engine)
 {
 	static const char *const words[] = {
 		[POLICY_AWAKE] = "active",
@@ -307,13 +306,13 @@ void telemetry_policies(struct telemetry *t, const struct policies *p, const str
 	struct policies_view v;
 	uint32_t n = 0;
 
-	for (size_t i = 0; policies_view(p, i, t->root, s, engine, &v); i++)
+	for (size_t i = 0; policies_view(p, i, engine, &v); i++)
 		n++;
 	list = calloc(n ? n : 1, sizeof(*list));
 	if (!list)
 		return; /* the old list stays: it is only shown */
 	t->self.policies_active = t->self.policies_sleeping = t->self.policies_invalid = 0;
-	for (uint32_t i = 0; i < n && policies_view(p, i, t->root, s, engine, &v); i++) {
+	for (uint32_t i = 0; i < n && policies_view(p, i, engine, &v); i++) {
 		copy_word(&list[i].name, v.name);
 		copy_word(&list[i].state, words[v.state]);
 		list[i].priority = v.priority;

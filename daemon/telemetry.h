@@ -42,8 +42,7 @@ struct acting_listener telemetry_listener(struct telemetry *t);
 /* Brings knobs and policies up to date and replaces state.json where something changed. */
 void telemetry_publish(struct telemetry *t, const struct snapshot *s, const struct engine *engine,
 		       const struct acting *acting, const struct log *log, struct act_time now);
-void telemetry_policies(struct telemetry *t, const struct policies *p, const struct snapshot *s,
-			const struct engine *engine);
+void telemetry_policies(struct telemetry *t, const struct policies *p, const struct engine *engine);
 
 uint32_t telemetry_sources(const struct telemetry *t);
 int telemetry_render(struct telemetry *t, const struct snapshot *s, const struct sensor *sensor,
