@@ -38,8 +38,7 @@ struct policies_view {
 };
 
 /* The i-th, those that are not used last; false behind the end. */
-bool policies_view(const struct policies *p, size_t i, const struct sysroot *root,
-		   const struct snapshot *s, const struct engine *engine,
+bool policies_view(const struct policies *p, size_t i, const struct engine *engine,
 		   struct policies_view *ret);
 
 /* One line each. */
