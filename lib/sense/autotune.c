@@ -3,28 +3,27 @@
 
 #include "sense/sizing.h"
 
-static const struct pageset *zone_pagesets(const struct zoneinfo *zi, const struct zone *z)
-{
-	return zi->pagesets + z->first_pageset;
-}
-
 /* Lists of one fixed size have the same high on every CPU. */
 static bool highs_differ(const struct zoneinfo *zi, const struct zone *z)
 {
-	const struct pageset *p = zone_pagesets(zi, z);
+	for (uint32_t i = 1; i < z->nr_pagesets; i++) {
+		const struct pageset *p = &zi->pagesets[z->first_pageset + i];
 
-	for (uint32_t i = 1; i < z->nr_pagesets; i++)
-		if (p[i].pcp < 0 && p[i].value[PAGESET_HIGH] != p[0].value[PAGESET_HIGH])
+		if (p->pcp < 0 && p->value[PAGESET_HIGH] != p[-1].value[PAGESET_HIGH])
 			return true;
+	}
 	return false;
 }
 
 /* Since 5.14 a fixed size is four batches at least, while one that tunes itself starts at 0. */
 static bool below_floor(const struct zoneinfo *zi, const struct zone *z)
 {
-	const struct pageset *p = zone_pagesets(zi, z);
+	const uint64_t *value;
 
-	return z->nr_pagesets > 0 && p->value[PAGESET_HIGH] < 4 * p->value[PAGESET_BATCH];
+	if (z->nr_pagesets == 0)
+		return false;
+	value = zi->pagesets[z->first_pageset].value;
+	return value[PAGESET_HIGH] < 4 * value[PAGESET_BATCH];
 }
 
 int autotune_find(const struct snapshot *s)

@@ -92,16 +92,17 @@ static void add_bounds(struct parked *sum, const struct pageset *p, bool fixed)
 
 static void add_zone(struct parked *sum, const struct snapshot *s, const struct zone *z)
 {
-	const struct pageset *p = &s->zoneinfo.pagesets[z->first_pageset];
 	bool large = zone_is_large(z, sum->managed);
 	uint64_t pages = 0;
 	double share;
 
 	for (uint32_t i = 0; i < z->nr_pagesets; i++) {
-		pages += p[i].value[PAGESET_COUNT];
-		add_excess(sum, &p[i]);
+		const struct pageset *p = &s->zoneinfo.pagesets[z->first_pageset + i];
+
+		pages += p->value[PAGESET_COUNT];
+		add_excess(sum, p);
 		if (large)
-			add_bounds(sum, &p[i], s->pcp_autotune == 0);
+			add_bounds(sum, p, s->pcp_autotune == 0);
 	}
 	sum->pages += pages;
 	if (!large)

@@ -854,20 +854,21 @@ void zoneinfo_free(struct zoneinfo *zi)
 
 uint64_t zone_parked(const struct zoneinfo *zi, const struct zone *z)
 {
-	const struct pageset *s = zi->pagesets + z->first_pageset;
 	uint64_t pages = 0;
 
 	for (uint32_t i = 0; i < z->nr_pagesets; i++)
-		pages += s[i].value[PAGESET_COUNT];
+		pages += zi->pagesets[z->first_pageset + i].value[PAGESET_COUNT];
 	return pages;
 }
 
-static bool find_value(const struct named_value *v, uint32_t n, const char *name, size_t len,
+static bool find_value(const struct zoneinfo *zi, uint32_t first, uint32_t n, const char *name,
 		       uint64_t *ret)
 {
-	for (uint32_t i = 0; i < n; i++)
-		if (v[i].name_len == len && memcmp(v[i].name, name, len) == 0) {
-			*ret = v[i].value;
+	size_t len = strlen(name);
+
+	for (uint32_t i = first; i < first + n; i++)
+		if (zi->values[i].name_len == len && memcmp(zi->values[i].name, name, len) == 0) {
+			*ret = zi->values[i].value;
 			return true;
 		}
 	return false;
@@ -875,8 +876,6 @@ static bool find_value(const struct named_value *v, uint32_t n, const char *name
 
 bool zone_counter(const struct zoneinfo *zi, const struct zone *z, const char *name, uint64_t *ret)
 {
-	size_t len = strlen(name);
-
-	return find_value(zi->values + z->first_counter, z->nr_counters, name, len, ret) ||
-	       find_value(zi->values + z->first_per_node, z->nr_per_node, name, len, ret);
+	return find_value(zi, z->first_counter, z->nr_counters, name, ret) ||
+	       find_value(zi, z->first_per_node, z->nr_per_node, name, ret);
 }
