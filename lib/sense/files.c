@@ -63,7 +63,7 @@ static int read_fd(int fd, char *buf, size_t size)
 		return -errno;
 	if ((size_t)n == size - 1)
 		return -EFBIG;
-	if (n > 0 && buf[n - 1] == '\n')
+	while (n > 0 && (buf[n - 1] == '\n' || buf[n - 1] == '\0')) /* some captures end in NUL */
 		n--;
 	buf[n] = '\0';
 	return 0;
