@@ -6,6 +6,7 @@
 #include "config.h"
 #include "message_ids.h"
 #include "policies.h"
+#include "remembered.h"
 #include "report.h"
 #include "scrape.h"
 #include "telemetry.h"
@@ -49,6 +50,7 @@ struct manager {
 	struct acting acting;
 	struct scrape *scrape;
 	struct telemetry telemetry;
+	struct remembered remembered;
 	uint64_t last_parked_pages;
 	unsigned quiet_ticks;
 	bool source_failed[_SOURCE_MAX]; /* told */
@@ -216,6 +218,17 @@ static int on_acting_timer(sd_event_source *s, uint64_t scheduled, void *userdat
 	return dispatch(userdata);
 }
 
+/* Lockouts and pins must outlive a restart; nothing that only observes has any. */
+static void remember(struct manager *m)
+{
+	int r = m->acting.actor ? remembered_save(&m->remembered, m->engine, &m->root,
+						  m->snapshot->page_bytes, act_time_now())
+				: 0;
+
+	if (r < 0)
+		log_debug(m->log, "cannot write %s: %s", REMEMBERED_REL, error_name(r));
+}
+
 static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 {
 	struct manager *m = userdata;
@@ -228,6 +241,7 @@ static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 	acting_observe(&m->acting, m->snapshot, start);
 	if (!m->stopping)
 		decide(m, start);
+	remember(m);
 	telemetry_note_tick(&m->telemetry, start, act_time_now());
 	r = sd_event_source_set_time_relative(s, next_interval(m));
 	if (r >= 0)
@@ -496,6 +510,9 @@ static int start(struct manager *m, struct error *e)
 		       m->snapshot, e);
 	if (r < 0)
 		return r;
+	if (m->acting.actor &&
+	    remembered_load(m->engine, &m->root, m->snapshot->page_bytes, act_time_now(), e) < 0)
+		log_warning(m->log, "%s", e->text);
 	r = sd_event_default(&m->event);
 	if (r < 0)
 		return error_set(e, r, "cannot make an event loop: %s", error_name(r));
@@ -562,6 +579,7 @@ static int run(struct manager *m)
 static void clean_up(struct manager *m)
 {
 	telemetry_stop(&m->telemetry);
+	remembered_free(&m->remembered);
 	m->scrape = scrape_free(m->scrape);
 	sd_event_source_disable_unref(m->tick);
 	sd_event_source_disable_unref(m->acting_timer);

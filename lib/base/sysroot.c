@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -127,6 +128,50 @@ int sysroot_write(const struct sysroot *root, const char *rel, const char *text)
 	if (n < 0)
 		return -errno;
 	return (size_t)n == len ? 0 : -EIO;
+}
+
+static int write_whole(int fd, const char *s, size_t n)
+{
+	while (n > 0) {
+		ssize_t w = write(fd, s, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			return w < 0 ? -errno : -EIO;
+		s += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+int sysroot_replace(const struct sysroot *root, const char *rel, const char *text, size_t len,
+		    mode_t mode)
+{
+	_cleanup_(closep) int dir = -1;
+	_cleanup_(closep) int fd = -1;
+	const char *base = strrchr(rel, '/');
+	char parent[256] = ".", temporary[NAME_MAX + 1];
+	int r;
+
+	base = base ? base + 1 : rel;
+	if (base > rel)
+		(void)snprintf(parent, sizeof(parent), "%.*s", (int)(base - 1 - rel), rel);
+	r = snprintf(temporary, sizeof(temporary), "%s.new", base);
+	if (r < 0 || (size_t)r >= sizeof(temporary))
+		return -ENAMETOOLONG;
+	dir = sysroot_openat(root, parent, O_RDONLY | O_DIRECTORY, 0);
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+	if (fd < 0 || fchmod(fd, mode) < 0)
+		return -errno;
+	r = write_whole(fd, text, len);
+	if (r == 0 && renameat(dir, temporary, dir, base) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(dir, temporary, 0);
+	return r;
 }
 
 bool sysroot_exists(const struct sysroot *root, const char *rel)

@@ -43,6 +43,14 @@ int sysroot_read_u64(const struct sysroot *root, const char *rel, uint64_t *ret)
  */
 int sysroot_write(const struct sysroot *root, const char *rel, const char *text);
 
+/*
+ * Replaces the file `rel` (or makes it) as a whole: "rel.new" is written and renamed over it, so
+ * that a reader finds the old text or the new one. The directory must exist; the mode is set
+ * whatever the umask says. Not flushed to disk. 0 or a negative errno.
+ */
+int sysroot_replace(const struct sysroot *root, const char *rel, const char *text, size_t len,
+		    mode_t mode);
+
 bool sysroot_exists(const struct sysroot *root, const char *rel);
 
 /*

@@ -10,7 +10,7 @@
 
 #include <json-c/json.h>
 
-#define STATE_TEMPORARY_REL STATE_REL ".new"
+#define STATE_DIR_REL "run/pcptune"
 /* More policies than anybody has are surely no state of ours. */
 #define STATE_POLICIES_MAX 10000U
 
@@ -169,63 +169,15 @@ void state_to_json(const struct daemon_state *s, struct text *out)
 }
 
 /* renameat(2) within run/pcptune, which is opened below the root first. */
-static int open_directory(const struct sysroot *root)
-{
-	return sysroot_openat(root, "run/pcptune", O_RDONLY | O_DIRECTORY, 0);
-}
-
-static const char *base_name(const char *rel)
-{
-	return strrchr(rel, '/') + 1;
-}
-
-static int write_whole(int fd, const char *s, size_t n)
-{
-	while (n > 0) {
-		ssize_t w = write(fd, s, n);
-
-		if (w < 0 && errno == EINTR)
-			continue;
-		if (w <= 0)
-			return w < 0 ? -errno : -EIO;
-		s += w;
-		n -= (size_t)w;
-	}
-	return 0;
-}
-
-static int replace(int dir, const struct text *text)
-{
-	_cleanup_(closep) int fd = -1;
-	int r;
-
-	fd = openat(dir, base_name(STATE_TEMPORARY_REL),
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return -errno;
-	/* for everyone to read, whatever the umask */
-	if (fchmod(fd, 0644) < 0)
-		return -errno;
-	r = write_whole(fd, text->data, text->len);
-	if (r < 0)
-		return r;
-	if (renameat(dir, base_name(STATE_TEMPORARY_REL), dir, base_name(STATE_REL)) < 0)
-		return -errno;
-	return 0;
-}
-
 int state_write(struct daemon_state *s, const struct sysroot *root, uint64_t now_usec,
 		struct text *scratch, struct error *e)
 {
-	_cleanup_(closep) int dir = open_directory(root);
-	int r = dir < 0 ? dir : 0;
+	int r = -ENOMEM;
 
 	s->written_usec = now_usec;
 	state_to_json(s, scratch);
-	if (scratch->failed)
-		r = -ENOMEM;
-	if (r == 0)
-		r = replace(dir, scratch);
+	if (!scratch->failed)
+		r = sysroot_replace(root, STATE_REL, scratch->data, scratch->len, 0644);
 	if (r < 0)
 		return error_set(
 			e, r,
@@ -236,11 +188,11 @@ int state_write(struct daemon_state *s, const struct sysroot *root, uint64_t now
 
 int state_remove(const struct sysroot *root)
 {
-	_cleanup_(closep) int dir = open_directory(root);
+	_cleanup_(closep) int dir = sysroot_openat(root, STATE_DIR_REL, O_RDONLY | O_DIRECTORY, 0);
 
 	if (dir < 0)
 		return dir == -ENOENT ? 0 : dir;
-	if (unlinkat(dir, base_name(STATE_REL), 0) < 0 && errno != ENOENT)
+	if (unlinkat(dir, STATE_REL + sizeof(STATE_DIR_REL), 0) < 0 && errno != ENOENT)
 		return -errno;
 	return 0;
 }
