@@ -200,10 +200,12 @@ static enum shown_owner owner_of(const struct engine_knob_view *v, const struct 
 }
 
 /* The time of day of a moment on the monotonic clock. */
-static uint64_t real_of(uint64_t mono_usec, struct act_time now)
+static uint64_t real_of(const struct telemetry *t, uint64_t mono_usec, struct act_time now)
 {
 	uint64_t ago = now.mono_usec > mono_usec ? now.mono_usec - mono_usec : 0;
 
+	if (mono_usec == 0)
+		return t->state.started_usec; /* in this state since the engine is there */
 	return now.real_usec > ago ? now.real_usec - ago : 0;
 }
 
@@ -228,7 +230,7 @@ static void show_knob(struct state_knob *shown, const struct telemetry *t, const
 {
 	struct actor_knob k = {0};
 	bool known = acting->actor && actor_knob_get(acting->actor, v->id, &k);
-	uint64_t since = real_of(v->since_usec, now);
+	uint64_t since = real_of(t, v->since_usec, now);
 
 	/* two clocks never agree to the microsecond: the same moment keeps its time of day */
 	if (shown->state == shown_state_of(v->state) &&
