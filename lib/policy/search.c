@@ -103,7 +103,7 @@ static bool has_suffix(const char *name, const char *suffix)
 {
 	size_t n = strlen(name), s = strlen(suffix);
 
-	return n > s && *name != '.' && streq(name + n - s, suffix);
+	return n >= s && *name != '.' && streq(name + n - s, suffix);
 }
 
 static int scan_dir(const struct sysroot *root, const char *rel, const char *suffix,
