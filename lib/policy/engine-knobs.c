@@ -60,6 +60,8 @@ static struct choice choose(const struct engine *en, const struct knob *k, enum 
 	/* what takes a change back does not wait for, or make room for, a new one */
 	bool no_new = k->lane[lane].leave == CAUSE_GUARD;
 
+	if (lane != main_lane(en))
+		c.value = k->lane[LANE_ENFORCE].value;
 	if (k->pinned && lane == main_lane(en)) {
 		c.pinned = true;
 		c.value = order_over_limit(k, in) ? k->baseline : limited(k, k->pin_value, in);
@@ -420,6 +422,8 @@ static bool only_follows(const struct engine *en, const struct knob *k, const st
 {
 	if (en->mode != ENGINE_ENFORCE)
 		return false;
+	if (c->rule == NONE && !k->lane[LANE_OBSERVE].ours)
+		return true;
 	return k->pinned ||
 	       (c->rule != NONE && engine_lane_of(en, &en->rules[c->rule]) != LANE_OBSERVE);
 }
