@@ -167,3 +167,10 @@ struct expr {
 
 double eval_ops(const struct op *ops, uint32_t from, uint32_t to, const struct expr_env *env);
 double op_apply(enum opcode code, double a, double b);
+
+/*
+ * Can the condition hold because one of these signals is large (bounded from below by more than 0),
+ * or small (bounded from above by less than 1)?
+ */
+bool expr_wants(const struct expr *e, const struct signal_ref *refs, size_t nr,
+		const struct expr_table *t, bool large);

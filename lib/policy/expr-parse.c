@@ -13,6 +13,8 @@
 
 /* Parentheses, calls and signs inside each other; keeps the recursion short. */
 #define DEPTH_MAX 40U
+/* Above every order there is, and low enough to shift a page size by. */
+#define ORDER_OF_NO_MACHINE 40
 
 struct parser {
 	struct origin *s;
@@ -248,6 +250,24 @@ static uint32_t resolved_signal(struct parser *p, uint32_t i, const char *name)
 	return info->numerator ? make_ratio(p, i) : i;
 }
 
+/*
+ * A size below the page is no error, for the policy may be meant for other machines too: it becomes
+ * an order that none has, and so is unknown.
+ */
+static int resolve(const char *name, uint64_t page_bytes, struct signal_ref *ret)
+{
+	struct signal_ref ref;
+	int r = signal_resolve(name, page_bytes, ret);
+
+	for (uint64_t page = page_bytes / 2; r == -EINVAL && page >= 1024; page /= 2)
+		if (signal_resolve(name, page, &ref) == 0 && page << ref.order < page_bytes) {
+			ref.order = ORDER_OF_NO_MACHINE;
+			*ret = ref;
+			r = 0;
+		}
+	return r;
+}
+
 /* `arg` (may be NULL) stands in parentheses behind the name. */
 static uint32_t make_signal(struct parser *p, size_t off, const char *name, const char *arg)
 {
@@ -259,7 +279,7 @@ static uint32_t make_signal(struct parser *p, size_t off, const char *name, cons
 	if (i == NO_NODE)
 		return i;
 	n = at(p, i);
-	r = signal_resolve(name, p->table->page_bytes, &n->ref);
+	r = resolve(name, p->table->page_bytes, &n->ref);
 	(void)finish(p, i);
 	if (r < 0) {
 		unknown_signal(p, off, name, r);
@@ -490,7 +510,7 @@ static uint32_t parse_name(struct parser *p)
 		if (f >= 0)
 			return parse_call(p, name, f);
 		next = lex(&(struct origin){.v = p->s->v}, p->token.off + p->token.len);
-		if (next.kind == TOKEN_STRING)
+		if (p->s->v->text[next.off] == '"')
 			return parse_signal_argument(p, name.off, text);
 		source_error(p->s, name.off, nearest_name(text), "there is no function \"%s\"",
 			     text);

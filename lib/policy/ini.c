@@ -253,6 +253,7 @@ static bool take_value(struct guard *g, size_t from, struct span *ret)
 		refuse(g, ret->to - 1,
 		       "`\\` joins lines only as the last character of a line; here something "
 		       "follows");
+		g->open = true; /* as it was meant */
 		return false;
 	}
 	return true;
