@@ -21,7 +21,7 @@ import time
 import live
 
 PARK_MIB = 1536
-WITHIN = 6  # seconds in which the pages must be back, and after which the control is looked at
+WITHIN = 4  # seconds in which the pages must be back, and after which the control is looked at
 TAKE_SHARE = 0.05  # of memory, by the load that makes memory "short"
 
 
@@ -92,10 +92,15 @@ class TheShippedPolicy(live.LiveTest):
         # The threshold lies between the free ratio without and with the load.
         threshold = free_ratio_of_worst_zone() - TAKE_SHARE / 2
 
-        cpu, parked = self.park()
-        with memory_taken(TAKE_SHARE):
-            time.sleep(WITHIN)
-            control = live.excess_pages(cpu)
+        # Whatever else runs on that CPU takes its pages from the same list: the control counts when
+        # next to nothing did.
+        for _ in range(8):
+            cpu, parked = self.park()
+            with memory_taken(TAKE_SHARE):
+                time.sleep(WITHIN)
+                control = live.excess_pages(cpu)
+            if control > parked / 2:
+                break
         self.assertGreater(control, parked / 2, "without the policy the pages are still parked")
 
         daemon = self.start(threshold)
@@ -126,10 +131,10 @@ class TheShippedPolicy(live.LiveTest):
             for _ in range(4):
                 self.park()
                 control.append(fault_loop(2, live.cpus()[0]))
-                daemon = self.start(threshold)
                 self.park()
+                daemon = self.start(threshold)
                 policy.append(fault_loop(2, live.cpus()[0]))
-                self.assertEqual(self.trims(daemon), 1, "the list was trimmed meanwhile")
+                live.wait_until("the list was trimmed meanwhile", lambda: self.trims(daemon) == 1)
                 self.assertEqual(daemon.stop(), 0, daemon.said())
             noise = max(control) - min(control)
             print(
@@ -167,6 +172,9 @@ def thrashing(limit_mib, seconds):
         with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:
             file.write(os.urandom(1 << 20) * (2 * limit_mib))
             file.flush()
+            # out of the cache of this process's group, so that the reads count inside the other
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             code = (
                 f"import os,time\nopen('{group}/cgroup.procs','w').write(str(os.getpid()))\n"
                 f"end=time.monotonic()+{seconds}\nprint('in',flush=True)\n"
