@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
-#define CAPTURE TEST_DATA "/sysroot-6.18"
-#define THP     "sys/kernel/mm/transparent_hugepage"
+#define CAPTURE           TEST_DATA "/sysroot-6.18"
+#define THP               "sys/kernel/mm/transparent_hugepage"
+
+#define assert_near(a, b) assert_true((a) - (b) < 1e-12 && (b) - (a) < 1e-12)
 
 /* A copy of the captured machine and a sensor on it. */
 struct bench {
@@ -149,8 +151,8 @@ static void a_missing_file_is_unknown_and_comes_back(void **state)
 	assert_true(snapshot_has(s, SOURCE_PSI_MEMORY));
 	assert_int_equal(psi->error, 0);
 	assert_int_equal(psi->errors, 1);
-	assert_float_equal(s->psi_memory.some.avg10, 0.015, 1e-9);
-	assert_float_equal(s->psi_memory.some.avg300, 1, 1e-9);
+	assert_near(s->psi_memory.some.avg10, 0.015);
+	assert_near(s->psi_memory.some.avg300, 1);
 	assert_int_equal(s->psi_memory.some.total_usec, 2500000);
 	assert_false(s->psi_memory.full.present);
 }
@@ -348,7 +350,7 @@ static void parked_pages_are_summed_and_small_zones_do_not_lead(void **state)
 	assert_int_equal(p.pages, 4700 + 23371 + 19756);
 	assert_int_equal(p.managed, 3840 + 772808 + 983040);
 	assert_string_equal(p.worst->name, "Normal");
-	assert_float_equal(p.share_max, (23371 + 19756) / 983040.0, 1e-12);
+	assert_near(p.share_max, (23371 + 19756) / 983040.0);
 	assert_false(snapshot_zone_counts(s, &s->zoneinfo.zones[0])); /* DMA: below 1% */
 	assert_true(snapshot_zone_counts(s, &s->zoneinfo.zones[1]));
 	assert_false(snapshot_zone_counts(s, &s->zoneinfo.zones[3])); /* no pages */
@@ -430,11 +432,11 @@ static void free_blocks_tell_what_cannot_serve_an_order(void **state)
 	assert_int_equal(b.zones[0].nr_orders, 3);
 	found = buddy_by_zone(&b, &z);
 	assert_non_null(found);
-	assert_float_equal(buddy_unusable(found, 0), 0, 0);
-	assert_float_equal(buddy_unusable(found, 1), 0.5, 1e-12);
-	assert_float_equal(buddy_unusable(found, 2), 0.5, 1e-12);
-	assert_float_equal(buddy_unusable(found, 3), 1, 0);
-	assert_float_equal(buddy_unusable(&b.zones[2], 0), 1, 0); /* nothing is free */
+	assert_near(buddy_unusable(found, 0), 0);
+	assert_near(buddy_unusable(found, 1), 0.5);
+	assert_near(buddy_unusable(found, 2), 0.5);
+	assert_near(buddy_unusable(found, 3), 1);
+	assert_near(buddy_unusable(&b.zones[2], 0), 1); /* nothing is free */
 }
 
 static void texts_of_no_known_form_are_refused(void **state)

@@ -690,7 +690,8 @@ static bool is_counter_name(const char *s)
 {
 	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 
-	return n > 0 && s[n] == '\0' && n < sizeof(((struct signal_ref *)NULL)->arg);
+	return n > 0 && s[n] == '\0' && n < sizeof(((struct signal_ref *)NULL)->arg) &&
+	       (*s < '0' || *s > '9');
 }
 
 /* Most names tell what they count; the exceptions are listed (include/linux/vm_event_item.h). */
