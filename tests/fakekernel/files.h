@@ -27,8 +27,7 @@ void meminfo_text(struct fake *f, struct text *t);
 
 /* numbers.c: as proc_dointvec_minmax() and kstrtoul() read them */
 /* Bytes taken, with *ret_value; -EINVAL. */
-int sysctl_parse_int(const char *buf, size_t len, off_t off, int64_t min, int64_t max,
-		     int *ret_value);
+int sysctl_parse_int(const char *buf, size_t len, int64_t min, int64_t max, int *ret_value);
 int sysfs_parse_ulong(const char *buf, size_t len, unsigned long *ret);
 void add_cpulist(struct text *t, unsigned limit, bool (*has)(const void *of, unsigned i),
 		 const void *of);

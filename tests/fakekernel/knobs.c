@@ -12,23 +12,23 @@ static bool lists_are_on(struct fake *f)
 	return true;
 }
 
-static int write_fraction(struct fake *f, const char *path, const char *buf, size_t len, off_t off)
+static int write_fraction(struct fake *f, const char *path, const char *buf, size_t len)
 {
 	int value, n;
 
 	/* pcp_batch_high_lock: held by memory hotplug from zone_pcp_disable() to its end */
 	if (!f->in_command)
 		fake_sleep_until(f, path, lists_are_on);
-	n = sysctl_parse_int(buf, len, off, 0, INT32_MAX, &value);
+	n = sysctl_parse_int(buf, len, 0, INT32_MAX, &value);
 	if (n < 0)
 		return n;
 	return model_set_fraction(&f->model, (uint64_t)value) < 0 ? -EINVAL : n;
 }
 
-static int write_sysctl(struct fake *f, int id, const char *buf, size_t len, off_t off)
+static int write_sysctl(struct fake *f, int id, const char *buf, size_t len)
 {
 	const struct sysctl_row *row = &sysctl_rows[id];
-	int value, n = sysctl_parse_int(buf, len, off, row->min, row->max, &value);
+	int value, n = sysctl_parse_int(buf, len, row->min, row->max, &value);
 
 	if (n < 0)
 		return n;
@@ -146,15 +146,17 @@ static int write_psi(const char *buf, size_t len)
 
 int file_write(struct fake *f, const struct tree_entry *e, const char *buf, size_t len, off_t off)
 {
+	/* sysctl_writes_strict: what is written behind the start counts as taken and is ignored */
+	if (off != 0 && (e->kind == FILE_FRACTION || e->kind == FILE_SYSCTL))
+		return (int)len;
 	switch (e->kind) {
 	case FILE_FRACTION:
-		return write_fraction(f, "proc/sys/vm/percpu_pagelist_high_fraction", buf, len,
-				      off);
+		return write_fraction(f, "proc/sys/vm/percpu_pagelist_high_fraction", buf, len);
 	case FILE_STAT_REFRESH:
 		file_refresh(f, "proc/sys/vm/stat_refresh");
 		return (int)len;
 	case FILE_SYSCTL:
-		return write_sysctl(f, e->a, buf, len, off);
+		return write_sysctl(f, e->a, buf, len);
 	case FILE_PCP_ENABLED:
 		return write_pcp_enabled(f, (unsigned)e->a, buf, len);
 	case FILE_PCP_ALLOW:

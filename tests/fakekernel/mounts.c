@@ -3,10 +3,11 @@
 #include "mounts.h"
 
 #include "files.h"
+#include "inodes.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fuse.h>
+#include <fuse_lowlevel.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -20,9 +21,11 @@ struct mount {
 	struct fake *fake;
 	const char *prefix; /* "proc" */
 	char *path;
-	struct fuse *fuse;
+	struct fuse_session *session;
+	struct inodes inodes; /* under the fake's lock */
 	pthread_t thread;
 	bool mounted, serving;
+	struct handle *handles; /* under the fake's lock */
 };
 
 struct mounts {
@@ -43,25 +46,20 @@ struct handle {
 	unsigned record;
 	off_t pos;
 	pthread_mutex_t lock; /* the kernel's seq_file has one, too */
+	struct handle *next, **link;
 };
 
-static struct mount *this_mount(void)
+static struct mount *mount_of(fuse_req_t req)
 {
-	return fuse_get_context()->private_data;
+	return fuse_req_userdata(req);
 }
 
-/* "/sys/vm" below DIR/proc is "proc/sys/vm". */
-static void full_path(const char *path, char *ret)
-{
-	(void)snprintf(ret, FAKE_PATH_MAX, "%s%s", this_mount()->prefix,
-		       streq(path, "/") ? "" : path);
-}
-
-static void fill_stat(const struct tree_entry *e, struct stat *st)
+static void fill_stat(struct mount *mount, const struct tree_entry *e, struct stat *st)
 {
 	static const mode_t types[] = {[FILE_DIRECTORY] = S_IFDIR, [FILE_LINK] = S_IFLNK};
 
 	*st = (struct stat){
+		.st_ino = inode_of(&mount->inodes, e->path),
 		.st_mode = e->mode | (e->kind < ARRAY_SIZE(types) ? types[e->kind] : S_IFREG),
 		.st_nlink = e->kind == FILE_DIRECTORY ? 2 : 1,
 		.st_uid = getuid(),
@@ -71,62 +69,165 @@ static void fill_stat(const struct tree_entry *e, struct stat *st)
 	};
 }
 
-static int op_getattr(const char *path, struct stat *st, struct fuse_file_info *fi)
+/* Directories that hotplug leaves alone need not be asked for again. */
+static double seconds_valid(const struct tree_entry *e)
 {
-	struct fake *f = this_mount()->fake;
-	const struct tree_entry *e;
-	char full[FAKE_PATH_MAX];
+	return e->lasting ? 3600 : 0;
+}
 
-	if (!path && fi) {
-		fill_stat(&((struct handle *)(uintptr_t)fi->fh)->entry, st);
-		return 0;
+/* With the lock held: the entry behind a number, or NULL where it is gone. */
+static const struct tree_entry *entry_of(struct mount *mount, fuse_ino_t ino)
+{
+	return tree_find(&mount->fake->tree, inode_path(&mount->inodes, ino));
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct mount *mount = mount_of(req);
+	struct fuse_entry_param param = {0};
+	const struct tree_entry *e = NULL;
+	char path[FAKE_PATH_MAX];
+
+	fake_lock(mount->fake);
+	if (snprintf(path, sizeof(path), "%s/%s", inode_path(&mount->inodes, parent), name) <
+	    (int)sizeof(path))
+		e = tree_find(&mount->fake->tree, path);
+	if (e) {
+		fill_stat(mount, e, &param.attr);
+		param.ino = param.attr.st_ino;
+		param.attr_timeout = param.entry_timeout = seconds_valid(e);
 	}
-	full_path(path, full);
-	fake_lock(f);
-	e = tree_find(&f->tree, full);
+	fake_unlock(mount->fake);
+	if (!e || !param.ino)
+		fuse_reply_err(req, e ? ENOMEM : ENOENT);
+	else
+		fuse_reply_entry(req, &param);
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct mount *mount = mount_of(req);
+	const struct tree_entry *e;
+	struct stat st;
+	double valid = 0;
+
+	(void)fi;
+	fake_lock(mount->fake);
+	e = entry_of(mount, ino);
+	if (e) {
+		fill_stat(mount, e, &st);
+		valid = seconds_valid(e);
+	}
+	fake_unlock(mount->fake);
 	if (e)
-		fill_stat(e, st);
-	fake_unlock(f);
-	return e ? 0 : -ENOENT;
+		fuse_reply_attr(req, &st, valid);
+	else
+		fuse_reply_err(req, ENOENT);
 }
 
-static int op_readlink(const char *path, char *buf, size_t size)
+/* O_TRUNC, as of a shell's ">", means nothing to proc and sysfs. */
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int what,
+		       struct fuse_file_info *fi)
 {
-	struct fake *f = this_mount()->fake;
-	const struct tree_entry *e;
-	char full[FAKE_PATH_MAX];
-	int r = -EINVAL;
-
-	full_path(path, full);
-	fake_lock(f);
-	e = tree_find(&f->tree, full);
-	if (e && e->kind == FILE_LINK) {
-		(void)snprintf(buf, size, "../../node/node%d", e->a);
-		r = 0;
-	}
-	fake_unlock(f);
-	return e ? r : -ENOENT;
+	(void)attr;
+	if (what & ~(FUSE_SET_ATTR_SIZE | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME))
+		fuse_reply_err(req, EPERM);
+	else
+		op_getattr(req, ino, fi);
 }
 
-static int op_readdir(const char *path, void *buf, fuse_fill_dir_t fill, off_t off,
-		      struct fuse_file_info *fi, enum fuse_readdir_flags flags)
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
-	struct fake *f = this_mount()->fake;
+	struct mount *mount = mount_of(req);
 	const struct tree_entry *e;
-	char full[FAKE_PATH_MAX];
+	char target[32] = "";
+
+	fake_lock(mount->fake);
+	e = entry_of(mount, ino);
+	if (e && e->kind == FILE_LINK)
+		(void)snprintf(target, sizeof(target), "../../node/node%d", e->a);
+	fake_unlock(mount->fake);
+	if (target[0])
+		fuse_reply_readlink(req, target);
+	else
+		fuse_reply_err(req, e ? EINVAL : ENOENT);
+}
+
+static void add_name(fuse_req_t req, struct text *t, const char *name, const struct stat *st)
+{
+	size_t size = fuse_add_direntry(req, NULL, 0, name, NULL, 0);
+
+	if (text_reserve(t, size) < 0)
+		return;
+	(void)fuse_add_direntry(req, t->data + t->len, size, name, st, (off_t)(t->len + size));
+	t->len += size;
+}
+
+/* The names as they are now are what this open directory shows. */
+static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct mount *mount = mount_of(req);
+	struct text *names = calloc(1, sizeof(*names));
+	const struct tree_entry *dir, *e;
 	size_t cursor = 0;
 
-	(void)off;
-	(void)fi;
-	(void)flags;
-	full_path(path, full);
-	(void)fill(buf, ".", NULL, 0, 0);
-	(void)fill(buf, "..", NULL, 0, 0);
-	fake_lock(f);
-	while ((e = tree_child(&f->tree, full, &cursor)))
-		(void)fill(buf, strrchr(e->path, '/') + 1, NULL, 0, 0);
-	fake_unlock(f);
-	return 0;
+	if (!names) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	fake_lock(mount->fake);
+	dir = entry_of(mount, ino);
+	while (dir && (e = tree_child(&mount->fake->tree, dir->path, &cursor))) {
+		struct stat st;
+
+		fill_stat(mount, e, &st);
+		add_name(req, names, strrchr(e->path, '/') + 1, &st);
+	}
+	fake_unlock(mount->fake);
+	fi->fh = (uintptr_t)names;
+	if (dir && !names->failed && fuse_reply_open(req, fi) == 0)
+		return;
+	if (!dir || names->failed)
+		fuse_reply_err(req, dir ? ENOMEM : ENOENT);
+	text_free(names);
+	free(names);
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		       struct fuse_file_info *fi)
+{
+	const struct text *names = (const struct text *)(uintptr_t)fi->fh;
+	size_t at = MIN_OF((size_t)off, names->len), n = 0;
+	_cleanup_(freep) char *copy = NULL;
+
+	(void)ino;
+	/* whole entries only: each holds the offset of the next, at 8 */
+	while (at + n < names->len) {
+		uint64_t next;
+
+		memcpy(&next, names->data + at + n + 8, sizeof(next));
+		if (next - at > size)
+			break;
+		n = next - at;
+	}
+	/* a copy: once the answer is out the directory may be closed before we return */
+	copy = malloc(n + 1);
+	if (copy && n)
+		memcpy(copy, names->data + at, n);
+	if (copy)
+		fuse_reply_buf(req, copy, n);
+	else
+		fuse_reply_err(req, ENOMEM);
+}
+
+static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct text *names = (struct text *)(uintptr_t)fi->fh;
+
+	(void)ino;
+	text_free(names);
+	free(names);
+	fuse_reply_err(req, 0);
 }
 
 /* Takes the fault for this operation, if there is one. 0, or what the operation must return. */
@@ -165,40 +266,74 @@ static int open_entry(struct fake *f, const char *path, int flags, struct tree_e
 	return ret->path ? 0 : -ENOMEM;
 }
 
-static int op_open(const char *path, struct fuse_file_info *fi)
+static void handle_link(struct mount *mount, struct handle *h)
 {
-	struct fake *f = this_mount()->fake;
-	struct handle *h = calloc(1, sizeof(*h));
-	char full[FAKE_PATH_MAX];
-	int r;
-
-	if (!h)
-		return -ENOMEM;
-	full_path(path, full);
-	fake_lock(f);
-	r = open_entry(f, full, fi->flags, &h->entry);
-	fake_unlock(f);
-	if (r < 0) {
-		free(h);
-		return r;
-	}
-	pthread_mutex_init(&h->lock, NULL);
-	h->room = PAGE_ROOM;
-	fi->fh = (uintptr_t)h;
-	fi->direct_io = 1;
-	return 0;
+	h->next = mount->handles;
+	h->link = &mount->handles;
+	if (h->next)
+		h->next->link = &h->next;
+	mount->handles = h;
 }
 
-static int op_release(const char *path, struct fuse_file_info *fi)
+static void handle_unlink(struct handle *h)
 {
-	struct handle *h = (struct handle *)(uintptr_t)fi->fh;
+	*h->link = h->next;
+	if (h->next)
+		h->next->link = h->link;
+}
 
-	(void)path;
+static void handle_free(struct handle *h)
+{
 	pthread_mutex_destroy(&h->lock);
 	text_free(&h->buffer);
 	free(h->entry.path);
 	free(h);
-	return 0;
+}
+
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct mount *mount = mount_of(req);
+	struct handle *h = calloc(1, sizeof(*h));
+	char path[FAKE_PATH_MAX];
+	int r;
+
+	if (!h) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	pthread_mutex_init(&h->lock, NULL);
+	h->room = PAGE_ROOM;
+	fake_lock(mount->fake);
+	(void)snprintf(path, sizeof(path), "%s", inode_path(&mount->inodes, ino));
+	r = open_entry(mount->fake, path, fi->flags, &h->entry);
+	if (r == 0)
+		handle_link(mount, h);
+	fake_unlock(mount->fake);
+	fi->fh = (uintptr_t)h;
+	fi->direct_io = 1;
+	if (r == 0 && fuse_reply_open(req, fi) == 0)
+		return;
+	if (r == 0) { /* who asked was interrupted: no release will come */
+		fake_lock(mount->fake);
+		handle_unlink(h);
+		fake_unlock(mount->fake);
+	} else {
+		fuse_reply_err(req, -r);
+	}
+	handle_free(h);
+}
+
+static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct handle *h = (struct handle *)(uintptr_t)fi->fh;
+	struct mount *mount = mount_of(req);
+
+	(void)ino;
+	fake_lock(mount->fake);
+	handle_unlink(h);
+	fake_unlock(mount->fake);
+	handle_free(h);
+	fuse_reply_err(req, 0);
 }
 
 /* Formats one record behind what is in the buffer. 1, 0 at the end, negative errno. */
@@ -313,26 +448,41 @@ static size_t size_left(struct fake *f, struct handle *h, const struct fault *fa
 	return size;
 }
 
-static int op_read(const char *path, char *buf, size_t size, off_t off, struct fuse_file_info *fi)
+static int read_handle(struct fake *f, struct handle *h, char *buf, size_t size, off_t off)
 {
-	struct handle *h = (struct handle *)(uintptr_t)fi->fh;
-	struct fake *f = this_mount()->fake;
 	struct fault fault;
 	int r;
 
-	(void)path;
-	pthread_mutex_lock(&h->lock);
-	fake_lock(f);
 	r = meet_fault(f, h->entry.path, OP_READ, &fault);
 	size = size_left(f, h, &fault, size, off);
 	if (r == 0 && !tree_find(&f->tree, h->entry.path))
 		r = -ENODEV; /* as kernfs says of what was removed */
-	if (r == 0 && size > 0)
-		r = file_is_sysctl(&h->entry) ? read_sysctl(f, h, buf, size, off)
-					      : read_table(f, h, buf, size, off);
-	fake_unlock(f);
-	pthread_mutex_unlock(&h->lock);
-	return r;
+	if (r < 0 || size == 0)
+		return r;
+	return file_is_sysctl(&h->entry) ? read_sysctl(f, h, buf, size, off)
+					 : read_table(f, h, buf, size, off);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+		    struct fuse_file_info *fi)
+{
+	struct handle *h = (struct handle *)(uintptr_t)fi->fh;
+	struct fake *f = mount_of(req)->fake;
+	_cleanup_(freep) char *buf = malloc(size);
+	int r = -ENOMEM;
+
+	(void)ino;
+	if (buf) {
+		pthread_mutex_lock(&h->lock);
+		fake_lock(f);
+		r = read_handle(f, h, buf, size, off);
+		fake_unlock(f);
+		pthread_mutex_unlock(&h->lock);
+	}
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_buf(req, buf, (size_t)r);
 }
 
 static int write_through(struct fake *f, struct handle *h, const struct fault *fault,
@@ -362,62 +512,52 @@ static int write_control(struct fake *f, const char *buf, size_t size)
 	return r < 0 ? r : (int)size;
 }
 
-static int op_write(const char *path, const char *buf, size_t size, off_t off,
-		    struct fuse_file_info *fi)
+static int write_handle(struct fake *f, struct handle *h, const char *buf, size_t size, off_t off,
+			int pid)
 {
-	struct handle *h = (struct handle *)(uintptr_t)fi->fh;
-	struct fake *f = this_mount()->fake;
-	int pid = fuse_get_context()->pid;
 	struct fault fault;
 	int r;
 
-	(void)path;
-	fake_lock(f);
-	if (h->entry.kind == FILE_CONTROL) {
-		r = write_control(f, buf, size);
-		fake_unlock(f);
-		return r;
-	}
+	if (h->entry.kind == FILE_CONTROL)
+		return write_control(f, buf, size);
 	r = meet_fault(f, h->entry.path, OP_WRITE, &fault);
 	if (r == 0 && !tree_find(&f->tree, h->entry.path))
 		r = -ENODEV;
 	if (r == 0)
 		r = write_through(f, h, &fault, buf, size, off);
 	fake_note_write(f, h->entry.path, buf, size, pid, r);
-	fake_unlock(f);
 	return r;
 }
 
-/* O_TRUNC, as of a shell's ">", means nothing to proc and sysfs. */
-static int op_truncate(const char *path, off_t size, struct fuse_file_info *fi)
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+		     struct fuse_file_info *fi)
 {
-	(void)path;
-	(void)size;
-	(void)fi;
-	return 0;
+	struct handle *h = (struct handle *)(uintptr_t)fi->fh;
+	struct fake *f = mount_of(req)->fake;
+	int r;
+
+	(void)ino;
+	fake_lock(f);
+	r = write_handle(f, h, buf, size, off, fuse_req_ctx(req)->pid);
+	fake_unlock(f);
+	if (r < 0)
+		fuse_reply_err(req, -r);
+	else
+		fuse_reply_write(req, (size_t)r);
 }
 
-static void *op_init(struct fuse_conn_info *conn, struct fuse_config *cfg)
-{
-	(void)conn;
-	cfg->direct_io = 1;
-	cfg->kernel_cache = 0;
-	cfg->attr_timeout = 0;
-	cfg->entry_timeout = 0;
-	cfg->negative_timeout = 0;
-	return fuse_get_context()->private_data;
-}
-
-static const struct fuse_operations operations = {
+static const struct fuse_lowlevel_ops operations = {
+	.lookup = op_lookup,
 	.getattr = op_getattr,
+	.setattr = op_setattr,
 	.readlink = op_readlink,
+	.opendir = op_opendir,
 	.readdir = op_readdir,
+	.releasedir = op_releasedir,
 	.open = op_open,
 	.release = op_release,
 	.read = op_read,
 	.write = op_write,
-	.truncate = op_truncate,
-	.init = op_init,
 };
 
 static void *serve(void *arg)
@@ -428,7 +568,7 @@ static void *serve(void *arg)
 	if (config) {
 		fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
 		fuse_loop_cfg_set_idle_threads(config, 4);
-		(void)fuse_loop_mt(mount->fuse, config);
+		(void)fuse_session_loop_mt(mount->session, config);
 		fuse_loop_cfg_destroy(config);
 	}
 	return NULL;
@@ -448,9 +588,11 @@ static int mount_start(struct mount *mount, const char *dir)
 	}
 	if (mkdir(mount->path, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	mount->fuse = fuse_new(&args, &operations, sizeof(operations), mount);
+	if (inode_of(&mount->inodes, mount->prefix) != FUSE_ROOT_ID)
+		return -ENOMEM;
+	mount->session = fuse_session_new(&args, &operations, sizeof(operations), mount);
 	fuse_opt_free_args(&args);
-	if (!mount->fuse || fuse_mount(mount->fuse, mount->path) < 0)
+	if (!mount->session || fuse_session_mount(mount->session, mount->path) < 0)
 		return -EIO;
 	mount->mounted = true;
 	if (pthread_create(&mount->thread, NULL, serve, mount) != 0)
@@ -524,6 +666,19 @@ int mounts_start(struct mounts **ret, struct fake *f, const char *dir)
 	return r;
 }
 
+/*
+ * A file that somebody still has open keeps the connection and with it our threads in their reads:
+ * MNT_FORCE aborts it. Without the right to unmount libfuse asks fusermount3.
+ */
+static void unmount(struct mount *mount)
+{
+	if (mount->serving)
+		fuse_session_exit(mount->session);
+	if (umount2(mount->path, MNT_FORCE) < 0)
+		(void)umount2(mount->path, MNT_DETACH);
+	fuse_session_unmount(mount->session);
+}
+
 struct mounts *mounts_stop(struct mounts *m)
 {
 	if (!m)
@@ -532,14 +687,20 @@ struct mounts *mounts_stop(struct mounts *m)
 	for (int i = 0; i < MOUNTS_COUNT; i++) {
 		struct mount *mount = &m->mount[i];
 
-		if (mount->serving)
-			fuse_exit(mount->fuse);
 		if (mount->mounted)
-			fuse_unmount(mount->fuse);
+			unmount(mount);
 		if (mount->serving)
 			pthread_join(mount->thread, NULL);
-		if (mount->fuse)
-			fuse_destroy(mount->fuse);
+		if (mount->session)
+			fuse_session_destroy(mount->session);
+		/* files that were still open, or whose closing nobody waited for */
+		while (mount->handles) {
+			struct handle *h = mount->handles;
+
+			handle_unlink(h);
+			handle_free(h);
+		}
+		inodes_free(&mount->inodes);
 		free(mount->path);
 	}
 	closep(&m->lifeline);

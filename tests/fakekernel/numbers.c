@@ -43,15 +43,14 @@ static bool digits(const char *buf, size_t *at, size_t len, uint64_t *ret)
 	return i > first;
 }
 
-int sysctl_parse_int(const char *buf, size_t len, off_t off, int64_t min, int64_t max,
-		     int *ret_value)
+int sysctl_parse_int(const char *buf, size_t len, int64_t min, int64_t max, int *ret_value)
 {
 	size_t at = skip_blanks(buf, 0, len), start;
 	bool negative;
 	uint64_t v;
 
-	if (off != 0 || at == len)
-		return -EINVAL; /* sysctl_writes_strict */
+	if (at == len)
+		return -EINVAL;
 	start = at;
 	negative = buf[at] == '-' && at + 1 < len;
 	if (negative)

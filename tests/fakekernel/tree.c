@@ -38,6 +38,7 @@ _printf_(6, 7) static void add(struct tree *t, enum file_kind kind, mode_t mode,
 	}
 	e = &t->entries[t->nr];
 	*e = (struct tree_entry){.kind = kind, .mode = mode, .a = a, .b = b};
+	e->lasting = kind == FILE_DIRECTORY && a;
 	va_start(ap, fmt);
 	n = vasprintf(&e->path, fmt, ap);
 	va_end(ap);
@@ -47,7 +48,9 @@ _printf_(6, 7) static void add(struct tree *t, enum file_kind kind, mode_t mode,
 		t->nr++;
 }
 
-#define DIRECTORY(t, ...) add(t, FILE_DIRECTORY, DIR_MODE, 0, 0, __VA_ARGS__)
+/* a != 0: lasting */
+#define DIRECTORY(t, ...)         add(t, FILE_DIRECTORY, DIR_MODE, 1, 0, __VA_ARGS__)
+#define PASSING_DIRECTORY(t, ...) add(t, FILE_DIRECTORY, DIR_MODE, 0, 0, __VA_ARGS__)
 
 static void add_proc(struct tree *t, const struct fake *f)
 {
@@ -80,7 +83,7 @@ static void add_proc(struct tree *t, const struct fake *f)
 	add(t, FILE_HOSTNAME, 0444, 0, 0, "proc/sys/kernel/hostname");
 	add(t, FILE_BOOT_ID, 0444, 0, 0, "proc/sys/kernel/random/boot_id");
 	for (size_t i = 0; i < f->nr_processes; i++) {
-		DIRECTORY(t, "proc/%d", f->processes[i].pid);
+		PASSING_DIRECTORY(t, "proc/%d", f->processes[i].pid);
 		add(t, FILE_COMM, 0644, f->processes[i].pid, 0, "proc/%d/comm",
 		    f->processes[i].pid);
 	}
@@ -96,9 +99,9 @@ static void add_cache(struct tree *t, unsigned cpu)
 		[CACHE_LINE_SIZE] = "coherency_line_size",
 	};
 
-	DIRECTORY(t, "sys/devices/system/cpu/cpu%u/cache", cpu);
+	PASSING_DIRECTORY(t, "sys/devices/system/cpu/cpu%u/cache", cpu);
 	for (unsigned i = 0; i < CACHE_INDEXES; i++) {
-		DIRECTORY(t, "sys/devices/system/cpu/cpu%u/cache/index%u", cpu, i);
+		PASSING_DIRECTORY(t, "sys/devices/system/cpu/cpu%u/cache/index%u", cpu, i);
 		for (int file = 0; file < _CACHE_FILE_MAX; file++)
 			add(t, FILE_CACHE, 0444, (int)cpu, (int)i * 8 + file,
 			    "sys/devices/system/cpu/cpu%u/cache/index%u/%s", cpu, i, names[file]);
@@ -122,7 +125,7 @@ static void add_cpu(struct tree *t, const struct model *m, unsigned cpu)
 		    cpu, m->cpus[cpu].node);
 	if (!m->cpus[cpu].online)
 		return;
-	DIRECTORY(t, "sys/devices/system/cpu/cpu%u/topology", cpu);
+	PASSING_DIRECTORY(t, "sys/devices/system/cpu/cpu%u/topology", cpu);
 	for (int i = 0; i < _TOPOLOGY_FILE_MAX; i++)
 		add(t, FILE_CPU_TOPOLOGY, 0444, (int)cpu, i,
 		    "sys/devices/system/cpu/cpu%u/topology/%s", cpu, topology[i]);
@@ -154,7 +157,7 @@ static void add_devices(struct tree *t, const struct model *m)
 	for (unsigned node = 0; node < m->config.nodes; node++) {
 		if (!m->nodes[node].online)
 			continue;
-		DIRECTORY(t, "sys/devices/system/node/node%u", node);
+		PASSING_DIRECTORY(t, "sys/devices/system/node/node%u", node);
 		add(t, FILE_NODE_CPULIST, 0444, (int)node, 0,
 		    "sys/devices/system/node/node%u/cpulist", node);
 		add(t, FILE_NODE_DISTANCE, 0444, (int)node, 0,
@@ -268,33 +271,42 @@ void tree_free(struct tree *t)
 	*t = (struct tree){0};
 }
 
-const struct tree_entry *tree_find(const struct tree *t, const char *path)
+/* The first entry that does not sort before `path`. */
+static size_t lower_bound(const struct tree *t, const char *path)
 {
 	size_t lo = 0, hi = t->nr;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		int c = strcmp(t->entries[mid].path, path);
 
-		if (c == 0)
-			return &t->entries[mid];
-		if (c < 0)
+		if (strcmp(t->entries[mid].path, path) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return NULL;
+	return lo;
+}
+
+const struct tree_entry *tree_find(const struct tree *t, const char *path)
+{
+	size_t i = lower_bound(t, path);
+
+	return i < t->nr && streq(t->entries[i].path, path) ? &t->entries[i] : NULL;
 }
 
 const struct tree_entry *tree_child(const struct tree *t, const char *dir, size_t *cursor)
 {
-	size_t len = strlen(dir);
+	char prefix[FAKE_PATH_MAX];
+	size_t len = (size_t)snprintf(prefix, sizeof(prefix), "%s/", dir);
 
+	if (*cursor == 0)
+		*cursor = lower_bound(t, prefix);
 	for (; *cursor < t->nr; (*cursor)++) {
 		const char *path = t->entries[*cursor].path;
 
-		if (strncmp(path, dir, len) == 0 && path[len] == '/' &&
-		    !strchr(path + len + 1, '/'))
+		if (strncmp(path, prefix, len) != 0)
+			return NULL;
+		if (!strchr(path + len, '/'))
 			return &t->entries[(*cursor)++];
 	}
 	return NULL;

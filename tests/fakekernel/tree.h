@@ -104,7 +104,8 @@ enum cache_file {
 struct tree_entry {
 	char *path; /* "proc/zoneinfo" */
 	enum file_kind kind;
-	mode_t mode; /* permissions */
+	mode_t mode;  /* permissions */
+	bool lasting; /* a directory that hotplug does not take away */
 	int a, b;
 };
 
