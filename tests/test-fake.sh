@@ -22,7 +22,7 @@ parked_is 500 || fail "not 500 pages are parked but $(fake_state parked_pages)"
 if fake_control "make coffee" 2>/dev/null; then
 	fail "a command that does not exist is accepted"
 fi
-fake_state last_error | grep -q coffee || fail "the state does not tell what was refused"
+fake_state last_error | grep -q make || fail "the state does not tell what was refused"
 echo 100 >"$FAKE_DIR/proc/sys/vm/percpu_pagelist_high_fraction"
 [ "$(fake_state fraction)" = 100 ] || fail "the fraction did not change"
 if (echo 5 >"$FAKE_DIR/proc/sys/vm/percpu_pagelist_high_fraction") 2>/dev/null; then
