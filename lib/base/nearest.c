@@ -36,13 +36,16 @@ static size_t edit_distance(const char *a, size_t la, const char *b, size_t lb)
 
 void nearest_try(struct nearest *n, const char *candidate)
 {
-	size_t la = strlen(n->typed), lb = strlen(candidate), d;
+	size_t la = strlen(n->typed), lb = strlen(candidate), most, d;
 
 	if (la == 0 || la > WORD_MAX || lb > WORD_MAX)
 		return;
-	d = edit_distance(n->typed, la, candidate, lb);
 	/* a third of the word may be wrong; more than that is another word */
-	if (d < n->distance && d <= MAX_OF(la, lb) / 3 + (la < 3)) {
+	most = MAX_OF(la, lb) / 3 + (la < 3);
+	if (MAX_OF(la, lb) - MIN_OF(la, lb) > most)
+		return;
+	d = edit_distance(n->typed, la, candidate, lb);
+	if (d < n->distance && d <= most) {
 		n->distance = d;
 		n->best = candidate;
 	}

@@ -163,7 +163,7 @@ static const char *nearest_name(const char *name)
 
 static void unknown_signal(struct parser *p, size_t off, const char *name, int r)
 {
-	const char *best = nearest_name(name);
+	const char *best = p->s->d ? nearest_name(name) : NULL;
 
 	if (r == -EINVAL)
 		source_error(
