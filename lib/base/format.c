@@ -129,6 +129,29 @@ static int display_width(const char *s)
 	return n;
 }
 
+static void print_row(const struct table *t, size_t row, const int *width, FILE *out)
+{
+	char *const *cell = t->cell + row * t->columns;
+	size_t used = t->columns;
+
+	/* empty cells at the end would only leave blanks there */
+	while (used > 0 && cell[used - 1][0] == '\0')
+		used--;
+	for (size_t c = 0; c < used; c++) {
+		int pad = width[c] - display_width(cell[c]);
+		bool last = c + 1 == used;
+
+		if (!t->left[c])
+			(void)fprintf(out, "%*s", pad, "");
+		(void)fputs(cell[c], out);
+		if (t->left[c] && !last)
+			(void)fprintf(out, "%*s", pad, "");
+		if (!last)
+			(void)fputs("  ", out);
+	}
+	(void)fputc('\n', out);
+}
+
 int table_print(const struct table *t, FILE *out)
 {
 	_cleanup_(freep) int *width = calloc(t->columns, sizeof(*width));
@@ -138,17 +161,7 @@ int table_print(const struct table *t, FILE *out)
 		return -ENOMEM;
 	for (size_t i = 0; i < rows * t->columns; i++)
 		width[i % t->columns] = MAX_OF(width[i % t->columns], display_width(t->cell[i]));
-	for (size_t i = 0; i < rows * t->columns; i++) {
-		size_t c = i % t->columns;
-		int pad = width[c] - display_width(t->cell[i]);
-		bool last = c + 1 == t->columns;
-
-		if (!t->left[c])
-			(void)fprintf(out, "%*s", pad, "");
-		(void)fputs(t->cell[i], out);
-		if (t->left[c] && !last)
-			(void)fprintf(out, "%*s", pad, "");
-		(void)fputs(last ? "\n" : "  ", out);
-	}
+	for (size_t row = 0; row < rows; row++)
+		print_row(t, row, width, out);
 	return 0;
 }
