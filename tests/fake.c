@@ -75,7 +75,7 @@ void fake_kernel_start(struct fake_kernel *k, const char *const options[])
 	assert_string_equal(said, "ready\n");
 }
 
-static int control(const struct fake_kernel *k, const char *fmt, va_list ap)
+_printf_(2, 0) static int control(const struct fake_kernel *k, const char *fmt, va_list ap)
 {
 	_cleanup_(closep) int fd = -1;
 	char path[128], command[512];
