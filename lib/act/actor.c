@@ -214,7 +214,7 @@ static void refuse(struct actor *a, struct slot *s, const struct knob_report *re
 	if (!told)
 		actor_tell(a, ACTOR_REFUSED, s, rep->before, rep->wanted, reason, NULL, now);
 	if (s->purpose == PURPOSE_MOMENT) { /* is not tried again */
-		s->moment = s->moment == MOMENT_BEGINNING ? MOMENT_REFUSED : s->moment;
+		s->moment = s->moment == MOMENT_BEGINNING ? MOMENT_REFUSED : MOMENT_NONE;
 		s->refused_told = false;
 		s->error = 0;
 	}
@@ -266,7 +266,8 @@ static void succeed(struct actor *a, struct slot *s, const struct knob_report *r
 	k->now = k->intended = rep->after;
 	switch (s->purpose) {
 	case PURPOSE_MOMENT:
-		s->moment = MOMENT_IN_PLACE;
+		if (s->moment == MOMENT_BEGINNING) /* else its end was asked for meanwhile */
+			s->moment = MOMENT_IN_PLACE;
 		break;
 	case PURPOSE_UNDO:
 		s->moment = MOMENT_NONE;
@@ -345,8 +346,8 @@ static void overtaken(struct actor *a, struct slot *s, const struct knob_report 
 	}
 	record_drop(&a->record, s->id);
 	s->value = rep->before;
-	if (s->purpose == PURPOSE_MOMENT)
-		s->moment = MOMENT_BEGINNING;
+	if (s->purpose == PURPOSE_MOMENT && s->moment != MOMENT_BEGINNING)
+		s->moment = MOMENT_NONE;
 	(void)actor_store(a, now, NULL);
 }
 

@@ -34,7 +34,7 @@ static int write_once(const struct act_env *env, const char *rel, uint64_t value
 	int r;
 
 	len = (size_t)snprintf(text, sizeof(text), "%" PRIu64 "\n", value);
-	fd = sysroot_openat(env->root, rel, O_WRONLY | (env->plain ? O_TRUNC : 0), 0);
+	fd = sysroot_openat(env->root, rel, O_WRONLY, 0);
 	if (fd < 0)
 		return fd;
 	for (int tries = 0; tries < EINTR_TRIES; tries++) {
@@ -43,6 +43,8 @@ static int write_once(const struct act_env *env, const char *rel, uint64_t value
 			continue;
 		if (r < 0)
 			return r;
+		if (env->plain && ftruncate(fd, 0) < 0)
+			return -errno;
 		*written = true;
 		n = write(fd, text, r > 0 ? MIN_OF((size_t)r, len) : len);
 		if (n >= 0 || errno != EINTR)
