@@ -834,6 +834,31 @@ static void a_spinning_task_holds_a_pass_and_memory_hotplug_holds_the_fraction(v
 	fake_kernel_stop(&k);
 }
 
+static void pressure_triggers_fire_once_a_window_and_wake_who_polls(void **state)
+{
+	_cleanup_(closep) int fd = -1;
+	const char *options[] = {"--clock=manual", NULL};
+	struct pollfd p = {.events = POLLPRI};
+	struct fake_kernel k;
+
+	(void)state;
+	fake_kernel_start(&k, options);
+	fd = open_at(k.dir, "proc/pressure/memory", O_RDWR | O_NONBLOCK);
+	p.fd = fd;
+	assert_int_equal(write(fd, "some 200000 2000000\n", 20), 20);
+	assert_int_equal(write(fd, "some 200000 2000000\n", 20), -1);
+	assert_int_equal(errno, EBUSY);
+	fake_kernel_do(&k, "advance 5");
+	assert_int_equal(poll(&p, 1, 200), 0);
+	fake_kernel_do(&k, "pressure 0.5 0.2\nadvance 3");
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(p.revents, POLLPRI);
+	assert_int_equal(poll(&p, 1, 200), 0);
+	fake_kernel_do(&k, "advance 3");
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	fake_kernel_stop(&k);
+}
+
 static void it_counts_who_wrote_what_and_forgets_all_at_a_reboot(void **state)
 {
 	const char *options[] = {"--boot-id=11111111-2222-4333-8444-555555550000", NULL};
@@ -948,6 +973,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_blocks_stops_nothing_else_and_goes_on_when_released),
 		cmocka_unit_test(
 			a_spinning_task_holds_a_pass_and_memory_hotplug_holds_the_fraction),
+		cmocka_unit_test(pressure_triggers_fire_once_a_window_and_wake_who_polls),
 		cmocka_unit_test(it_counts_who_wrote_what_and_forgets_all_at_a_reboot),
 		cmocka_unit_test(it_is_a_root_that_may_be_written_to),
 		cmocka_unit_test(when_it_is_killed_its_mounts_go_too),

@@ -16,6 +16,13 @@ int file_write(struct fake *f, const struct tree_entry *e, const char *buf, size
 /* sysctl files and stat_refresh act on each read; what follows the first is empty. */
 bool file_is_sysctl(const struct tree_entry *e);
 
+/* A trigger on memory pressure, as written to proc/pressure/memory. */
+struct psi_trigger {
+	bool full;
+	uint64_t threshold_usec, window_usec, last_usec; /* window 0: none */
+};
+int psi_parse_trigger(const char *buf, size_t len, struct psi_trigger *ret);
+
 /* A read of stat_refresh. Sleeps while a CPU's worker cannot run. */
 void file_refresh(struct fake *f, const char *path);
 

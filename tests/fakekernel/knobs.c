@@ -128,7 +128,7 @@ static int write_cpu_online(struct fake *f, int cpu, const char *buf, size_t len
 	return r < 0 ? r : (int)len;
 }
 
-static int write_psi(const char *buf, size_t len)
+int psi_parse_trigger(const char *buf, size_t len, struct psi_trigger *ret)
 {
 	char kind[8], text[32];
 	unsigned long threshold, window;
@@ -141,7 +141,9 @@ static int write_psi(const char *buf, size_t len)
 	    (!streq(kind, "some") && !streq(kind, "full")) || threshold == 0 ||
 	    threshold > window || window > 10000000)
 		return -EINVAL;
-	return (int)len;
+	*ret = (struct psi_trigger){
+		.full = streq(kind, "full"), .threshold_usec = threshold, .window_usec = window};
+	return 0;
 }
 
 int file_write(struct fake *f, const struct tree_entry *e, const char *buf, size_t len, off_t off)
@@ -173,8 +175,6 @@ int file_write(struct fake *f, const struct tree_entry *e, const char *buf, size
 		return write_choice(&f->size_shmem[e->a], buf, len);
 	case FILE_CPU_ONLINE:
 		return write_cpu_online(f, e->a, buf, len);
-	case FILE_PSI:
-		return write_psi(buf, len);
 	default:
 		return -EACCES;
 	}

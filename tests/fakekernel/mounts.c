@@ -2,18 +2,17 @@
 #define FUSE_USE_VERSION 312
 #include "mounts.h"
 
-#include "files.h"
+#include "handles.h"
 #include "inodes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fuse_lowlevel.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#define PAGE_ROOM    4096U
 #define THREADS_MAX  256U
 #define MOUNTS_COUNT 2
 
@@ -32,21 +31,6 @@ struct mounts {
 	struct mount mount[MOUNTS_COUNT];
 	int lifeline; /* the child that unmounts waits for its end */
 	pid_t child;
-};
-
-/*
- * An open file. Tables come as the kernel's seq_file gives them (fs/seq_file.c): whole records in
- * a buffer that starts with a page and doubles until one fits; what was formatted stays as it was
- * until it is read, and any offset but the one reached formats everything again.
- */
-struct handle {
-	struct tree_entry entry; /* a copy: the tree may be made anew meanwhile */
-	struct text buffer;
-	size_t from, room;
-	unsigned record;
-	off_t pos;
-	pthread_mutex_t lock; /* the kernel's seq_file has one, too */
-	struct handle *next, **link;
 };
 
 static struct mount *mount_of(fuse_req_t req)
@@ -230,66 +214,6 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 	fuse_reply_err(req, 0);
 }
 
-/* Takes the fault for this operation, if there is one. 0, or what the operation must return. */
-static int meet_fault(struct fake *f, const char *path, enum op op, struct fault *ret)
-{
-	*ret = (struct fault){.action = _FAULT_NONE};
-	if (streq(path, CONTROL_PATH))
-		return 0;
-	fake_count(f, path, op);
-	hooks_run(f, path, op);
-	if (!fault_take(f, path, op, ret))
-		return 0;
-	if (ret->action == FAULT_ERRNO)
-		return -ret->code;
-	if (ret->action == FAULT_BLOCK)
-		fault_sleep(f, path, ret->number);
-	return 0;
-}
-
-static int open_entry(struct fake *f, const char *path, int flags, struct tree_entry *ret)
-{
-	const struct tree_entry *e = tree_find(&f->tree, path);
-	struct fault fault;
-	int r;
-
-	if (!e)
-		return -ENOENT;
-	r = meet_fault(f, path, OP_OPEN, &fault);
-	if (r == 0 && (flags & O_ACCMODE) != O_RDONLY)
-		r = meet_fault(f, path, OP_OPEN_WRITE, &fault);
-	e = tree_find(&f->tree, path);
-	if (r < 0 || !e)
-		return r < 0 ? r : -ENOENT;
-	*ret = *e;
-	ret->path = strdup(e->path);
-	return ret->path ? 0 : -ENOMEM;
-}
-
-static void handle_link(struct mount *mount, struct handle *h)
-{
-	h->next = mount->handles;
-	h->link = &mount->handles;
-	if (h->next)
-		h->next->link = &h->next;
-	mount->handles = h;
-}
-
-static void handle_unlink(struct handle *h)
-{
-	*h->link = h->next;
-	if (h->next)
-		h->next->link = h->link;
-}
-
-static void handle_free(struct handle *h)
-{
-	pthread_mutex_destroy(&h->lock);
-	text_free(&h->buffer);
-	free(h->entry.path);
-	free(h);
-}
-
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct mount *mount = mount_of(req);
@@ -301,13 +225,11 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	pthread_mutex_init(&h->lock, NULL);
-	h->room = PAGE_ROOM;
 	fake_lock(mount->fake);
 	(void)snprintf(path, sizeof(path), "%s", inode_path(&mount->inodes, ino));
-	r = open_entry(mount->fake, path, fi->flags, &h->entry);
+	r = handle_open(mount->fake, path, fi->flags, h);
 	if (r == 0)
-		handle_link(mount, h);
+		handle_link(&mount->handles, h);
 	fake_unlock(mount->fake);
 	fi->fh = (uintptr_t)h;
 	fi->direct_io = 1;
@@ -317,10 +239,18 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fake_lock(mount->fake);
 		handle_unlink(h);
 		fake_unlock(mount->fake);
+		handle_free(h);
 	} else {
 		fuse_reply_err(req, -r);
+		free(h);
 	}
-	handle_free(h);
+}
+
+static void forget_poll(struct handle *h)
+{
+	if (h->poll)
+		fuse_pollhandle_destroy(h->poll);
+	h->poll = NULL;
 }
 
 static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -331,136 +261,32 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	(void)ino;
 	fake_lock(mount->fake);
 	handle_unlink(h);
+	forget_poll(h);
 	fake_unlock(mount->fake);
 	handle_free(h);
 	fuse_reply_err(req, 0);
 }
 
-/* Formats one record behind what is in the buffer. 1, 0 at the end, negative errno. */
-static int next_record(struct fake *f, struct handle *h, bool may_grow)
+/* As psi_trigger_poll(): an event is seen once; files without a trigger are always ready. */
+static void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+		    struct fuse_pollhandle *who)
 {
-	size_t before = h->buffer.len;
-	int r = file_text(f, &h->entry, h->record, &h->buffer);
+	struct handle *h = (struct handle *)(uintptr_t)fi->fh;
+	struct mount *mount = mount_of(req);
+	unsigned events = POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM;
 
-	if (r <= 0)
-		return r;
-	if (h->buffer.failed)
-		return -ENOMEM;
-	while (may_grow && h->buffer.len >= h->room)
-		h->room *= 2;
-	if (h->buffer.len >= h->room) {
-		h->buffer.len = before;
-		return 0;
+	(void)ino;
+	fake_lock(mount->fake);
+	if (h->entry.kind == FILE_PSI) {
+		events = h->event ? POLLPRI : 0;
+		h->event = false;
 	}
-	h->record++;
-	return 1;
-}
-
-/* Everything from the start, up to `off`. */
-static int traverse(struct fake *f, struct handle *h, off_t off)
-{
-	h->record = 0;
-	h->pos = 0;
-	for (;;) {
-		int r;
-
-		text_clear(&h->buffer);
-		h->from = 0;
-		if (h->pos == off)
-			return 0;
-		r = next_record(f, h, true);
-		if (r <= 0)
-			return r;
-		if (h->pos + (off_t)h->buffer.len > off) {
-			h->from = (size_t)(off - h->pos);
-			h->pos = off;
-			return 0;
-		}
-		h->pos += (off_t)h->buffer.len;
+	if (who) {
+		forget_poll(h);
+		h->poll = who;
 	}
-}
-
-static size_t hand_out(struct handle *h, char *buf, size_t size)
-{
-	size_t n = MIN_OF(h->buffer.len - h->from, size);
-
-	if (n)
-		memcpy(buf, h->buffer.data + h->from, n);
-	h->from += n;
-	h->pos += (off_t)n;
-	return n;
-}
-
-static int read_table(struct fake *f, struct handle *h, char *buf, size_t size, off_t off)
-{
-	size_t done;
-	int r;
-
-	if (off == 0 || off != h->pos) {
-		r = traverse(f, h, off);
-		if (r < 0)
-			return r;
-	}
-	if (h->pos != off)
-		return 0; /* behind the end */
-	done = hand_out(h, buf, size);
-	if (done == size)
-		return (int)done;
-	text_clear(&h->buffer);
-	h->from = 0;
-	r = next_record(f, h, true);
-	while (r > 0 && h->buffer.len < size - done)
-		r = next_record(f, h, false);
-	if (r < 0 && h->buffer.len == 0)
-		return done ? (int)done : r;
-	return (int)(done + hand_out(h, buf + done, size - done));
-}
-
-static int read_sysctl(struct fake *f, struct handle *h, char *buf, size_t size, off_t off)
-{
-	if (h->entry.kind == FILE_STAT_REFRESH) {
-		file_refresh(f, h->entry.path);
-		return 0;
-	}
-	if (off != 0)
-		return 0;
-	text_clear(&h->buffer);
-	h->from = 0;
-	if (file_text(f, &h->entry, 0, &h->buffer) < 0 || h->buffer.failed)
-		return -ENOMEM;
-	return (int)hand_out(h, buf, size);
-}
-
-/* What a fault leaves of a read of `size` bytes at `off`; *changed: the text is a newer one. */
-static size_t size_left(struct fake *f, struct handle *h, const struct fault *fault, size_t size,
-			off_t off)
-{
-	off_t at = (off_t)fault->number;
-
-	if (fault->action == FAULT_CUT)
-		return off >= at ? 0 : MIN_OF(size, (size_t)(at - off));
-	if (fault->action == FAULT_CHANGE && off < at)
-		return MIN_OF(size, (size_t)(at - off));
-	if (fault->action == FAULT_CHANGE && off == at) {
-		(void)control_run(f, fault->text);
-		h->pos = -1; /* format anew */
-	}
-	return size;
-}
-
-static int read_handle(struct fake *f, struct handle *h, char *buf, size_t size, off_t off)
-{
-	struct fault fault;
-	int r;
-
-	r = meet_fault(f, h->entry.path, OP_READ, &fault);
-	size = size_left(f, h, &fault, size, off);
-	if (r == 0 && !tree_find(&f->tree, h->entry.path))
-		r = -ENODEV; /* as kernfs says of what was removed */
-	if (r < 0 || size == 0)
-		return r;
-	return file_is_sysctl(&h->entry) ? read_sysctl(f, h, buf, size, off)
-					 : read_table(f, h, buf, size, off);
+	fake_unlock(mount->fake);
+	fuse_reply_poll(req, events);
 }
 
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
@@ -475,7 +301,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 	if (buf) {
 		pthread_mutex_lock(&h->lock);
 		fake_lock(f);
-		r = read_handle(f, h, buf, size, off);
+		r = handle_read(f, h, buf, size, off);
 		fake_unlock(f);
 		pthread_mutex_unlock(&h->lock);
 	}
@@ -483,50 +309,6 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
 		fuse_reply_err(req, -r);
 	else
 		fuse_reply_buf(req, buf, (size_t)r);
-}
-
-static int write_through(struct fake *f, struct handle *h, const struct fault *fault,
-			 const char *buf, size_t size, off_t off)
-{
-	char stored[FAKE_TEXT_MAX];
-	int r;
-
-	if (fault->action == FAULT_DROP)
-		return (int)size;
-	if (fault->action == FAULT_SHORT)
-		size = MIN_OF(size, (size_t)fault->number);
-	if (fault->action == FAULT_VALUE) {
-		(void)snprintf(stored, sizeof(stored), "%s", fault->text);
-		r = file_write(f, &h->entry, stored, strlen(stored), off);
-		return r < 0 ? r : (int)size;
-	}
-	return file_write(f, &h->entry, buf, size, off);
-}
-
-static int write_control(struct fake *f, const char *buf, size_t size)
-{
-	char *copy = strndup(buf, size);
-	int r = copy ? control_run(f, copy) : -ENOMEM;
-
-	free(copy);
-	return r < 0 ? r : (int)size;
-}
-
-static int write_handle(struct fake *f, struct handle *h, const char *buf, size_t size, off_t off,
-			int pid)
-{
-	struct fault fault;
-	int r;
-
-	if (h->entry.kind == FILE_CONTROL)
-		return write_control(f, buf, size);
-	r = meet_fault(f, h->entry.path, OP_WRITE, &fault);
-	if (r == 0 && !tree_find(&f->tree, h->entry.path))
-		r = -ENODEV;
-	if (r == 0)
-		r = write_through(f, h, &fault, buf, size, off);
-	fake_note_write(f, h->entry.path, buf, size, pid, r);
-	return r;
 }
 
 static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
@@ -538,7 +320,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 
 	(void)ino;
 	fake_lock(f);
-	r = write_handle(f, h, buf, size, off, fuse_req_ctx(req)->pid);
+	r = handle_write(f, h, buf, size, off, fuse_req_ctx(req)->pid);
 	fake_unlock(f);
 	if (r < 0)
 		fuse_reply_err(req, -r);
@@ -558,6 +340,7 @@ static const struct fuse_lowlevel_ops operations = {
 	.release = op_release,
 	.read = op_read,
 	.write = op_write,
+	.poll = op_poll,
 };
 
 static void *serve(void *arg)
@@ -666,6 +449,18 @@ int mounts_start(struct mounts **ret, struct fake *f, const char *dir)
 	return r;
 }
 
+void mounts_tick(struct mounts *m)
+{
+	struct fake *f = m->mount[0].fake;
+
+	fake_lock(f);
+	for (int i = 0; i < MOUNTS_COUNT; i++)
+		for (struct handle *h = m->mount[i].handles; h; h = h->next)
+			if (handle_fires(f, h) && h->poll)
+				(void)fuse_lowlevel_notify_poll(h->poll);
+	fake_unlock(f);
+}
+
 /*
  * A file that somebody still has open keeps the connection and with it our threads in their reads:
  * MNT_FORCE aborts it. Without the right to unmount libfuse asks fusermount3.
@@ -698,6 +493,7 @@ struct mounts *mounts_stop(struct mounts *m)
 			struct handle *h = mount->handles;
 
 			handle_unlink(h);
+			forget_poll(h);
 			handle_free(h);
 		}
 		inodes_free(&mount->inodes);

@@ -12,5 +12,7 @@ struct mounts;
  * A mount goes away with this process, however it ends.
  */
 int mounts_start(struct mounts **ret, struct fake *f, const char *dir);
+/* A few times a second: lets the model keep up and tells who polls of memory pressure. */
+void mounts_tick(struct mounts *m);
 /* Wakes who sleeps, unmounts, waits for the threads. */
 struct mounts *mounts_stop(struct mounts *m);
