@@ -72,12 +72,17 @@ void tree_delete(const struct tree *t, const char *rel)
 		fail_msg("cannot remove %s: %s", path, strerror(errno));
 }
 
-void tree_copy(const struct tree *t, const char *from)
+void tree_copy_to(const struct tree *t, const char *from, const char *rel)
 {
 	char command[1024];
 
-	(void)snprintf(command, sizeof(command), "cp -R '%s/.' '%s' && chmod -R u+w '%s'", from,
-		       t->path, t->path);
+	(void)snprintf(command, sizeof(command), "cp -R '%s/.' '%s/%s' && chmod -R u+w '%s'", from,
+		       t->path, rel, t->path);
 	if (system(command) != 0)
 		fail_msg("cannot copy %s", from);
+}
+
+void tree_copy(const struct tree *t, const char *from)
+{
+	tree_copy_to(t, from, ".");
 }

@@ -17,5 +17,6 @@ void tree_remove(struct tree *t); /* also as _cleanup_(tree_remove) */
 void tree_put(const struct tree *t, const char *rel, const char *fmt, ...) _printf_(3, 4);
 void tree_delete(const struct tree *t, const char *rel);
 
-/* Copies everything below `from` into the tree. */
+/* Copies everything below `from` into the tree, or into a directory of it that exists. */
 void tree_copy(const struct tree *t, const char *from);
+void tree_copy_to(const struct tree *t, const char *from, const char *rel);
