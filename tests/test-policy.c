@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "corpus.h"
+
 #define PAGE UINT64_C(4096)
 
 static const char full[] =
@@ -665,6 +667,102 @@ static void warnings_say_what_was_surely_not_meant(void **state)
 	cpuset_free(&m.s.topology.online);
 }
 
+/* What this kernel prints as its own minimum of a zone's lists; 0 where a fraction is set. */
+static uint64_t printed_minimum(const struct snapshot *s, const struct zone *z)
+{
+	const struct pageset *p = &s->zoneinfo.pagesets[z->first_pageset];
+
+	if (z->nr_pagesets == 0 || !(p->has >> PAGESET_HIGH_MIN & 1) ||
+	    p->value[PAGESET_HIGH_MIN] >= p->value[PAGESET_HIGH_MAX])
+		return 0;
+	return p->value[PAGESET_HIGH_MIN];
+}
+
+/* 1: lists of some zone are larger at `fraction` than printed; 0: none; -1: too near to say. */
+static int larger_than_printed(const struct snapshot *s, uint64_t fraction)
+{
+	int larger = 0;
+
+	for (uint32_t i = 0; i < s->zoneinfo.nr_zones; i++) {
+		const struct zone *z = &s->zoneinfo.zones[i];
+		uint64_t own = printed_minimum(s, z), high;
+		struct pcp_sizing sizing;
+
+		if (!snapshot_zone_counts(s, z) || !pcp_sizing_of(s, z, &sizing))
+			continue;
+		high = pcp_highsize(&sizing, fraction);
+		if (own == 0 || (high > own - own / 20 && high < own + own / 20 && high != own))
+			return -1;
+		larger = larger || high > own;
+	}
+	return larger;
+}
+
+static unsigned warnings_agree(const struct snapshot *s)
+{
+	static const uint64_t fractions[] = {8, 32, 100, 200, 500, 1000, 4000, 2147483647};
+	unsigned n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fractions); i++) {
+		_cleanup_(expr_table_free) struct expr_table t = {.page_bytes = s->page_bytes};
+		_cleanup_(diagnostics_free) struct diagnostics d = {0};
+		int want = larger_than_printed(s, fractions[i]);
+		struct policy *p;
+		char text[120];
+
+		(void)snprintf(text, sizeof(text),
+			       "[HighFraction a]\nWhen=pcp.share > 5%%\nValue=%llu\n",
+			       (unsigned long long)fractions[i]);
+		p = parse(&t, "x", text);
+		policy_check(p, &t, s, &d);
+		if (want >= 0 && d.warnings != (size_t)want)
+			fail_msg("fraction %llu: %zu warnings: %s",
+				 (unsigned long long)fractions[i], d.warnings,
+				 d.nr ? d.list[0].message : "");
+		n += want >= 0;
+		(void)policy_free(p);
+	}
+	return n;
+}
+
+static void warnings_agree_with_what_a_captured_kernel_prints(void **state)
+{
+	_cleanup_(text_free) struct text text = {0};
+	struct snapshot s = {.page_bytes = PAGE, .valid = SOURCE_BIT(SOURCE_ZONEINFO)};
+	char path[1024];
+
+	(void)state;
+	if (!corpus_dir())
+		skip();
+	(void)snprintf(path, sizeof(path), "%s/corpus/kernel/local-6.18-fc-2cpu/zoneinfo",
+		       corpus_dir());
+	read_test_file(path, &text);
+	assert_int_equal(zoneinfo_parse(&s.zoneinfo, text.data, text.len, 0, NULL), 0);
+	if (warnings_agree(&s) < 4)
+		fail_msg("too few fractions could be judged");
+	zoneinfo_free(&s.zoneinfo);
+}
+
+static void warnings_agree_with_what_this_kernel_prints(void **state)
+{
+	_cleanup_(sensor_freep) struct sensor *sensor = NULL;
+	const struct snapshot *s;
+	struct sysroot root;
+
+	(void)state;
+	assert_int_equal(sysroot_open(&root, "/", NULL), 0);
+	assert_int_equal(sensor_new(&sensor, &root, 0, NULL), 0);
+	s = sensor_take(sensor, SOURCE_BIT(SOURCE_ZONEINFO), 0);
+	if (!snapshot_has(s, SOURCE_ZONEINFO) || !s->zoneinfo.prints_high_min) {
+		print_message("this kernel does not print high_min\n");
+		sysroot_close(&root);
+		skip();
+	}
+	(void)warnings_agree(s);
+	sensor = sensor_free(sensor);
+	sysroot_close(&root);
+}
+
 static void fractions_stay_within_what_the_kernel_takes(void **state)
 {
 	static const struct {
@@ -718,6 +816,8 @@ int main(void)
 		WITH_TREE(configuration_is_searched_the_same_way),
 		cmocka_unit_test(larger_priority_then_exact_size_then_name_wins),
 		cmocka_unit_test(warnings_say_what_was_surely_not_meant),
+		cmocka_unit_test(warnings_agree_with_what_a_captured_kernel_prints),
+		cmocka_unit_test(warnings_agree_with_what_this_kernel_prints),
 		cmocka_unit_test(fractions_stay_within_what_the_kernel_takes),
 	};
 
