@@ -25,8 +25,7 @@
 #define QUIET_TICKS 10U
 /* A change of parked memory by more than this share of memory is something moving. */
 #define QUIET_SHARE 0.0005
-#define ALWAYS_READ \
-	(SOURCE_BIT(SOURCE_ZONEINFO) | SOURCE_BIT(SOURCE_KNOBS) | SOURCE_BIT(SOURCE_MTHP))
+#define ALWAYS_READ (SOURCE_BIT(SOURCE_ZONEINFO) | SOURCE_BIT(SOURCE_KNOBS))
 
 enum {
 	EXIT_DONE = 0,

@@ -83,10 +83,12 @@ class TheShippedPolicy(live.LiveTest):
     def park(self):
         """Parks on the last CPU; the pages above high_min there."""
         cpu = live.cpus()[-1]
-        live.park(PARK_MIB, cpu)
-        parked = live.excess_pages(cpu)
-        self.assertGreater(parked, 20000, "the load parked too little to judge by")
-        return cpu, parked
+        for _ in range(8):  # somebody else on that CPU may take the pages at once
+            live.park(PARK_MIB, cpu)
+            parked = live.excess_pages(cpu)
+            if parked > 20000:
+                return cpu, parked
+        raise AssertionError(f"the load parked too little to judge by: {parked} pages")
 
     def test_returns_parked_pages_when_memory_is_short_and_without_it_they_stay(self):
         # The threshold lies between the free ratio without and with the load.

@@ -28,7 +28,7 @@ Drain=no
 class ADaemonThatEnforces(live.LiveTest):
     def start(self, *options, **named):
         daemon = self.daemon({"fixed.policy": ALWAYS}, "--enforce", *options, **named).wait_ready()
-        live.wait_until("the fraction is 100", lambda: live.fraction() == 100)
+        live.wait_until("the fraction is 100", lambda: live.fraction() == 100, words=daemon.said)
         return daemon
 
     def test_changes_the_fraction_and_restores_it_when_told_to_terminate(self):
@@ -74,7 +74,14 @@ class ADaemonThatEnforces(live.LiveTest):
         self.assertEqual(live.fraction(), 200)
         self.assertEqual(daemon.stop(), 0, daemon.said())
         self.assertEqual(live.fraction(), 200, "a foreign value is not ours to put back")
-        live.FRACTION.write_text(f"{self.before}\n")
+        again = self.daemon({"fixed.policy": ALWAYS}, "--enforce").wait_ready()
+        time.sleep(3)
+        self.assertEqual(live.fraction(), 200, "nor is it after a restart")
+        self.assertEqual(again.stop(), 0, again.said())
+        live.ctl("adopt", "high_fraction")
+        third = self.start()
+        self.assertEqual(third.stop(), 0, third.said())
+        self.assertEqual(live.fraction(), 200, "adopted, the value is the baseline")
 
     def test_refuses_a_second_start_and_names_the_first(self):
         daemon = self.start()
@@ -94,7 +101,7 @@ class ADaemonThatEnforces(live.LiveTest):
         self.start()
         text = live.wait_until("status shows the policy", lambda: (s := live.ctl("status").stdout) and "fixed" in s and s)
         self.assertIn("high_fraction", text)
-        knob = live.ctl_json("status")["daemon"]["knobs"][0]
+        knob = live.ctl_json("status")["knobs"][0]
         self.assertEqual((knob["value"], knob["baseline"]), (100, self.before))
 
     def test_says_which_port_is_taken(self):
@@ -139,7 +146,7 @@ class WhatParks(live.LiveTest):
             shown = sum(p["count"] for p in live.ctl_json("pcp")["pcp"])
             status = live.ctl_json("status")["parked"]["pages"]
             time.sleep(1.1)  # a scrape of a snapshot younger than a second is that snapshot
-            metric = daemon.metric("pcptune_parked_bytes") / live.PAGE
+            metric = daemon.metric("pcptune_pcp_parked_bytes") / live.PAGE
             after = live.parked_pages()
             low, high = min(before, after), max(before, after)
             slack = 256 * len(live.cpus()) + (high - low)

@@ -75,15 +75,15 @@ def free_port():
         return s.getsockname()[1]
 
 
-def wait_until(what, condition, seconds=20):
-    """The truth of `condition` within `seconds`, or a failure that names `what`."""
+def wait_until(what, condition, seconds=20, words=lambda: ""):
+    """The truth of `condition` within `seconds`, or a failure that names `what` and gives `words`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
         time.sleep(0.05)
-    raise AssertionError(f"after {seconds} s it was still not so: {what}")
+    raise AssertionError(f"after {seconds} s it was still not so: {what}\n{words()}")
 
 
 class Daemon:
@@ -99,7 +99,9 @@ class Daemon:
             path.write_text(text)
         self.port = port or free_port()
         (top / "pcptuned.conf").write_text(
-            f"[Daemon]\nIdleInterval=1s\n{config}\n[Metrics]\nListen=127.0.0.1:{self.port}\n"
+            f"[Daemon]\nIdleInterval=1s\n{config}\n"
+            # the tests of one minute together write more often than a daemon should
+            f"[Limits]\nWritesPerMinute=1000\nWritesPerDay=1000\n[Metrics]\nListen=127.0.0.1:{self.port}\n"
         )
         self.words = open(top / "words", "w+", encoding="utf-8")
         dirs = (policy_dirs or []) + [str(top / "policies")]
@@ -185,7 +187,8 @@ class LiveTest(unittest.TestCase):
         self.stack.callback(self.put_back)
 
     def put_back(self):
-        subprocess.run([BUILD / "pcptunectl", "rollback"], capture_output=True, check=False)
+        for verb in (["adopt", "high_fraction"], ["rollback"]):
+            subprocess.run([BUILD / "pcptunectl", *verb], capture_output=True, check=False)
         if fraction() != self.before:
             FRACTION.write_text(f"{self.before}\n")
 
