@@ -446,6 +446,13 @@ static bool read_mtu_max(struct reading *r)
 	return known(r, (double)r->s->events.mtu_max);
 }
 
+static bool read_link_count(struct reading *r)
+{
+	if (!r->s->events.has_links)
+		return unknown(r, why_no_events);
+	return known(r, r->s->events.nr_links);
+}
+
 static bool read_running(struct reading *r)
 {
 	const struct events *e = &r->s->events;
@@ -638,6 +645,9 @@ static const struct family families[] = {
 	{ROW("link.mtu_max", UNIT_BYTES, false, 0, "",
 	     "The largest MTU of the network links that are up, the loopback left out."),
 	 .read = read_mtu_max},
+	{ROW("link.count", UNIT_COUNT, false, 0, "",
+	     "How many network links are up and have a carrier, the loopback left out."),
+	 .read = read_link_count},
 	{ROW("process.running", UNIT_BOOL, false, 0, "",
 	     "Whether a process of that name runs: process.running(\"postgres\")."),
 	 .shape = SHAPE_COMMAND, .read = read_running},

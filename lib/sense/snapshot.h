@@ -144,6 +144,7 @@ struct topology {
 struct events {
 	bool has_links, has_processes; /* this source works: what follows is complete */
 	uint64_t mtu_max;              /* of links that are up, without loopback; bytes */
+	uint32_t nr_links;             /* how many those are */
 	const char (*running)[PROCESS_NAME_MAX];
 	uint32_t nr_running;
 };
