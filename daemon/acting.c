@@ -396,6 +396,17 @@ uint64_t acting_next_usec(const struct acting *a)
 	return a->drain ? MIN_OF(next, drain_next_usec(a->drain)) : next;
 }
 
+void acting_take_hands_off(struct acting *a, struct act_time now)
+{
+	acting_stop(a, true, now);
+}
+
+void acting_resume(struct acting *a)
+{
+	if (a->actor)
+		actor_resume(a->actor);
+}
+
 void acting_stop(struct acting *a, bool restore, struct act_time now)
 {
 	a->after_change = ENGINE_DRAIN_NONE;

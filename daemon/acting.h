@@ -67,6 +67,10 @@ void acting_apply(struct acting *a, const struct snapshot *s, const struct decis
 void acting_dispatch(struct acting *a, struct act_time now);
 uint64_t acting_next_usec(const struct acting *a);
 
+/* Puts every knob back and lets nothing be set until acting_resume(): the kill switches. */
+void acting_take_hands_off(struct acting *a, struct act_time now);
+void acting_resume(struct acting *a);
+
 /* Begins to put everything back (`restore`), and to end a drain that runs. */
 void acting_stop(struct acting *a, bool restore, struct act_time now);
 /* Is there nothing left to wait for? */

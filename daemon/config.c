@@ -16,6 +16,7 @@ enum key_type {
 	KEY_COUNT,
 	KEY_RATIO,
 	KEY_TEXT,
+	KEY_BOOL,
 	KEY_FOREIGN, /* "yield", or "yield-for TIME" */
 };
 
@@ -55,6 +56,10 @@ static const struct config_key keys[] = {
 	{"Metrics", "Listen", KEY_TEXT, AT(listen), 0, 0, NULL},
 	{"Metrics", "Series", KEY_CHOICE, AT(series), 0, 0, series_words},
 	{"Metrics", "PerCPU", KEY_CHOICE, AT(per_cpu), 0, 0, per_cpu_words},
+	{"Events", "Hotplug", KEY_BOOL, AT(hotplug), 0, 0, NULL},
+	{"Events", "Links", KEY_BOOL, AT(links), 0, 0, NULL},
+	{"Events", "Processes", KEY_BOOL, AT(processes), 0, 0, NULL},
+	{"Events", "Pressure", KEY_BOOL, AT(pressure), 0, 0, NULL},
 };
 
 void config_defaults(struct config *c)
@@ -74,6 +79,10 @@ void config_defaults(struct config *c)
 		.listen = "127.0.0.1:9978",
 		.series = CONFIG_SERIES_BASIC,
 		.per_cpu = PER_CPU_AUTO,
+		.hotplug = true,
+		.links = true,
+		.processes = true,
+		.pressure = true,
 	};
 }
 
@@ -153,6 +162,9 @@ static bool read_value(const struct config_key *k, const char *text, struct conf
 			return false;
 		memcpy(field, text, strlen(text) + 1);
 		return true;
+	case KEY_BOOL:
+		text_add(want, "yes or no");
+		return parse_bool(text, field) == 0;
 	case KEY_FOREIGN:
 		return read_foreign(text, field, want);
 	}
@@ -276,6 +288,9 @@ static void add_default(struct text *t, const struct config_key *k, const struct
 		break;
 	case KEY_TEXT:
 		text_add(t, field);
+		break;
+	case KEY_BOOL:
+		text_add(t, *(const bool *)field ? "yes" : "no");
 		break;
 	case KEY_FOREIGN:
 		text_add(t, "yield");

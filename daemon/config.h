@@ -45,6 +45,8 @@ struct config {
 	char listen[CONFIG_TEXT_MAX]; /* "none": no server */
 	enum config_series series;
 	enum per_cpu per_cpu;
+	/* [Events] */
+	bool hotplug, links, processes, pressure;
 };
 
 /* What holds where no file says otherwise. */

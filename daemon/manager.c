@@ -4,12 +4,14 @@
 #include "acting.h"
 #include "base/format.h"
 #include "config.h"
+#include "kill-switch.h"
 #include "message_ids.h"
 #include "policies.h"
 #include "remembered.h"
 #include "report.h"
 #include "scrape.h"
 #include "telemetry.h"
+#include "wake.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -50,6 +52,9 @@ struct manager {
 	struct scrape *scrape;
 	struct telemetry telemetry;
 	struct remembered remembered;
+	struct wake wake;
+	const char *disabled; /* which kill switch is thrown, or NULL */
+	char status[256];     /* as the service manager was told last */
 	uint64_t last_parked_pages;
 	unsigned quiet_ticks;
 	bool source_failed[_SOURCE_MAX]; /* told */
@@ -95,17 +100,21 @@ static void take_snapshot(struct manager *m, uint32_t more)
 {
 	uint64_t now = act_time_now().mono_usec;
 
+	wake_prepare(&m->wake, m->sensor);
 	m->snapshot = sensor_take(
 		m->sensor, ALWAYS_READ | more | (m->engine ? engine_sources(m->engine) : 0), now);
 }
 
-static void decide(struct manager *m, struct act_time now)
+static void decide(struct manager *m, bool facts_changed, struct act_time now)
 {
 	struct engine_knob_input knobs[KNOBS_MAX];
 	struct engine_input in = {
 		.now_usec = now.mono_usec,
 		.snapshot = m->snapshot,
-		.mode = m->enforce && !m->options->once ? ENGINE_ENFORCE : ENGINE_OBSERVE,
+		.mode = m->enforce && !m->disabled && !m->options->once ? ENGINE_ENFORCE
+									: ENGINE_OBSERVE,
+		.facts_changed = facts_changed,
+		.facts = policies_facts(m->policies),
 		.limits = limits_of(m),
 		.knobs = knobs,
 	};
@@ -133,16 +142,33 @@ static bool something_moves(struct manager *m)
 	return m->quiet_ticks < QUIET_TICKS;
 }
 
-static uint64_t next_interval(struct manager *m)
+/* What reading the snapshot that is there asks for at least. */
+static uint64_t reading_pause(const struct manager *m)
 {
-	uint64_t interval = something_moves(m) ? m->config.interval_usec
-					       : m->config.idle_interval_usec;
 	uint64_t cost = 0;
 
 	for (enum source s = 0; s < _SOURCE_MAX; s++)
 		if (snapshot_has(m->snapshot, s))
 			cost += sensor_source(m->sensor, s)->last_usec;
-	return MAX_OF(interval, cost * READ_COST_FACTOR);
+	return cost * READ_COST_FACTOR;
+}
+
+static uint64_t next_interval(struct manager *m)
+{
+	uint64_t interval = something_moves(m) ? m->config.interval_usec
+					       : m->config.idle_interval_usec;
+
+	return MAX_OF(interval, reading_pause(m));
+}
+
+/* An event makes the next tick due, though never sooner than reading is allowed. */
+static void on_wake(void *userdata)
+{
+	struct manager *m = userdata;
+	uint64_t pause = MAX_OF(m->config.interval_usec, reading_pause(m));
+
+	m->quiet_ticks = 0;
+	(void)sd_event_source_set_time(m->tick, m->telemetry.last_tick_usec + pause);
 }
 
 static int rearm_acting(struct manager *m)
@@ -228,18 +254,95 @@ static void remember(struct manager *m)
 		log_debug(m->log, "cannot write %s: %s", REMEMBERED_REL, error_name(r));
 }
 
+/* Which orders this kernel can switch, a bit each. */
+static uint64_t controllable_orders(const struct snapshot *s)
+{
+	uint64_t orders = 0;
+
+	for (unsigned i = 0; i < s->mthp.nr_sizes; i++)
+		if (s->mthp.size[i].controllable)
+			orders |= UINT64_C(1) << s->mthp.size[i].order;
+	return orders;
+}
+
+/* [Order *] means other knobs now: the rules keep their states in an engine for these. */
+static void follow_orders(struct manager *m)
+{
+	struct engine *engine = NULL;
+	struct error e = {0};
+
+	if (engine_reload(&engine, m->engine, policies_set(m->policies),
+			  policies_facts(m->policies), m->snapshot, &e) < 0) {
+		log_warning(m->log, "orders came or went, and the policies cannot follow: %s",
+			    e.text);
+		return;
+	}
+	engine_free(m->engine);
+	m->engine = engine;
+	telemetry_policies(&m->telemetry, m->policies, m->engine);
+}
+
+/* Restores, then observes, as long as a kill switch is thrown. */
+static void obey_kill_switch(struct manager *m, struct act_time now)
+{
+	const char *thrown = kill_switch_thrown(&m->root);
+	const char *const fields[] = {thrown ? MSG_DISABLED : MSG_ENABLED, NULL};
+
+	if (!m->enforce || !thrown == !m->disabled)
+		return;
+	m->disabled = thrown;
+	engine_reset(m->engine);
+	if (thrown) {
+		log_fields(m->log, LOG_WARNING, fields,
+			   "%s: every setting is put back, and decisions are only told", thrown);
+		acting_take_hands_off(&m->acting, now);
+	} else {
+		log_fields(m->log, LOG_NOTICE, fields,
+			   "no kill switch is thrown any more: "
+			   "enforcing again");
+		acting_resume(&m->acting);
+	}
+	telemetry_mode(&m->telemetry, !thrown, thrown ? thrown : "");
+}
+
+/* One sentence for the service manager, when it is another one. */
+static void tell_status(struct manager *m)
+{
+	char status[sizeof(m->status)], parked[96];
+
+	(void)snprintf(status, sizeof(status), "%s; parked: %s",
+		       !m->enforce   ? "Observing"
+		       : m->disabled ? "Disabled: settings are put back, observing"
+				     : "Enforcing",
+		       report_parked(m->snapshot, parked, sizeof(parked)));
+	if (streq(status, m->status))
+		return;
+	memcpy(m->status, status, sizeof(status));
+	(void)sd_notifyf(0, "STATUS=%s", status);
+}
+
 static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 {
 	struct manager *m = userdata;
 	struct act_time start = act_time_now();
+	uint64_t orders = controllable_orders(m->snapshot);
+	bool changed;
 	int r;
 
 	(void)scheduled;
 	take_snapshot(m, 0);
 	tell_sources(m);
+	changed = wake_take_changes(&m->wake);
+	if (changed)
+		policies_refresh_facts(m->policies, &m->root, m->snapshot);
+	if (controllable_orders(m->snapshot) != orders)
+		follow_orders(m);
 	acting_observe(&m->acting, m->snapshot, start);
-	if (!m->stopping)
-		decide(m, start);
+	if (!m->stopping) {
+		obey_kill_switch(m, start);
+		decide(m, changed, start);
+		tell_status(m);
+	}
 	remember(m);
 	telemetry_note_tick(&m->telemetry, start, act_time_now());
 	r = sd_event_source_set_time_relative(s, next_interval(m));
@@ -330,6 +433,9 @@ static int reload(struct manager *m, struct error *e)
 	m->engine = engine;
 	policies_free(m->policies);
 	m->policies = TAKE_PTR(policies);
+	/* wanted names are of the policies that were just freed */
+	if (wake_policies(&m->wake, m->policies) < 0)
+		log_warning(m->log, "out of memory: rules with process.running() wait");
 	memcpy(config.listen, m->config.listen, sizeof(config.listen));
 	m->config = config;
 	acting_configure(&m->acting, &m->config);
@@ -520,6 +626,10 @@ static int start(struct manager *m, struct error *e)
 		return r;
 	start_telemetry(m);
 	r = add_sources(m);
+	if (r >= 0 && !m->options->once)
+		r = wake_open(&m->wake, m->event, &m->root, m->log, &m->config, on_wake, m);
+	if (r >= 0)
+		r = wake_policies(&m->wake, m->policies);
 	return r < 0 ? error_set(e, r, "cannot set up the event loop: %s", error_name(r)) : 0;
 }
 
@@ -548,20 +658,20 @@ static int run_once(struct manager *m)
 	struct act_time now = act_time_now();
 
 	report_start(m);
-	decide(m, now);
+	decide(m, false, now);
 	return EXIT_DONE;
 }
 
 static int run(struct manager *m)
 {
 	const char *const fields[] = {MSG_STOPPED, NULL};
-	char parked[96];
 	int r;
 
 	report_start(m);
-	(void)sd_notifyf(0, "READY=1\nSTATUS=%s; parked: %s",
-			 m->enforce ? "Enforcing" : "Observing",
-			 report_parked(m->snapshot, parked, sizeof(parked)));
+	(void)sd_notify(0, "READY=1");
+	tell_status(m);
+	/* pings only while the loop turns, and only where the unit asks for it */
+	(void)sd_event_set_watchdog(m->event, true);
 	r = sd_event_loop(m->event);
 	if (r < 0) {
 		log_error(m->log, "the event loop failed: %s", error_name(r));
@@ -577,6 +687,7 @@ static int run(struct manager *m)
 
 static void clean_up(struct manager *m)
 {
+	wake_close(&m->wake);
 	telemetry_stop(&m->telemetry);
 	remembered_free(&m->remembered);
 	m->scrape = scrape_free(m->scrape);

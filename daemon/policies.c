@@ -53,6 +53,29 @@ const struct machine_facts *policies_facts(const struct policies *p)
 	return &p->facts;
 }
 
+void policies_refresh_facts(struct policies *p, const struct sysroot *root,
+			    const struct snapshot *s)
+{
+	machine_facts_read(&p->facts, root, s);
+}
+
+size_t policies_process_names(const struct policies *p, const char **names, size_t room)
+{
+	const struct expr_table *t = &p->set->table;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < t->nr_slots; i++) {
+		const struct signal_info *info = signal_describe(&t->slots[i].ref);
+
+		if (!streq(info->name, "process.running"))
+			continue;
+		if (n < room)
+			names[n] = t->slots[i].ref.arg;
+		n++;
+	}
+	return n;
+}
+
 size_t policies_count(const struct policies *p)
 {
 	return p->set->nr;

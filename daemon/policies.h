@@ -26,6 +26,12 @@ static inline void policies_freep(struct policies **p)
 /* What engine_new() wants; valid as long as `p`. */
 const struct policy_set *policies_set(const struct policies *p);
 const struct machine_facts *policies_facts(const struct policies *p);
+/* Reads the facts again, after hotplug. */
+void policies_refresh_facts(struct policies *p, const struct sysroot *root,
+			    const struct snapshot *s);
+/* The names that process.running() and [Match] Process= ask for: fills up to `room`, returns how
+ * many there are. */
+size_t policies_process_names(const struct policies *p, const char **names, size_t room);
 size_t policies_count(const struct policies *p); /* of those that are used */
 
 /* How one stands, for status, metrics and the start. */

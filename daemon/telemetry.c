@@ -44,6 +44,15 @@ void telemetry_stop(struct telemetry *t)
 	t->publish = false;
 }
 
+void telemetry_mode(struct telemetry *t, bool enforce, const char *why)
+{
+	if (t->state.enforce == enforce && streq(t->state.mode_reason, why))
+		return;
+	t->state.enforce = enforce;
+	(void)snprintf(t->state.mode_reason, sizeof(t->state.mode_reason), "%s", why);
+	t->dirty = true;
+}
+
 void telemetry_note_tick(struct telemetry *t, struct act_time start, struct act_time end)
 {
 	uint64_t took = end.mono_usec - start.mono_usec;

@@ -34,6 +34,8 @@ void telemetry_start(struct telemetry *t, const struct sysroot *root, const stru
 /* Removes state.json and frees. Also of one that was never started. */
 void telemetry_stop(struct telemetry *t);
 
+/* The mode as it is now, and why it only observes where that was not asked for ("" otherwise). */
+void telemetry_mode(struct telemetry *t, bool enforce, const char *why);
 void telemetry_note_tick(struct telemetry *t, struct act_time start, struct act_time end);
 void telemetry_note_decision(struct telemetry *t, const struct decision *d, struct act_time now);
 /* What acting tells its listener. */
