@@ -2,7 +2,8 @@
 /* The bytes of the proc connector, and the table that they are fed to. */
 #include "events/procconn.h"
 #include "events/process-table.h"
-#include "fuzz.h"
+
+#include "tests/fuzz.h"
 
 static void take(struct process_table *t, const struct proc_event *ev)
 {
