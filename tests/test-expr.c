@@ -286,8 +286,8 @@ static void comparisons_with_the_unknown_are_unknown(void **state)
 static void what_the_design_writes_has_the_right_dimensions(void **state)
 {
 	static const char *const rows[] = {
-		"rate(mthp.alloc_bytes) / machine.cpus > 32M/s and pcp.fits >= 8 and "
-		"frag.unusable < 50%",
+		"rate(mthp.alloc_bytes) / machine.cpus > 32M/s and pcp.fits >= 8",
+		"rate(mthp.alloc_bytes) / machine.cpus > 32M/s and frag.unusable < 50%",
 		"rate(mthp.alloc_bytes) / machine.cpus < 2M/s or mthp.fallback_ratio > 20%",
 		"pcp.share > 5%",
 		"(zone.free_ratio < 5% or rate(vmstat.allocstall) > 0/s) and pcp.excess > 1%",
