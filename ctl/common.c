@@ -36,7 +36,7 @@ int ctl_take(struct ctl *c, uint32_t wanted, uint32_t needed)
 {
 	struct error e = {0};
 
-	if (sensor_new(&c->sensor, &c->root, 0, &e) < 0)
+	if (sensor_new(&c->sensor, &c->root, c->page_bytes, &e) < 0)
 		return ctl_fail(c, EXIT_FAILED, &e);
 	c->snapshot = sensor_take(c->sensor, wanted, now_usec());
 	for (enum source s = 0; s < _SOURCE_MAX; s++) {

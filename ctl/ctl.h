@@ -31,6 +31,7 @@ struct ctl {
 	const char *const *operands; /* behind the verb */
 	unsigned nr_operands;
 	struct sysroot root;
+	uint64_t page_bytes;             /* of --page-size; 0: the host's */
 	struct sensor *sensor;           /* made by ctl_take() */
 	const struct snapshot *snapshot; /* what it took */
 	struct screen screen;

@@ -15,14 +15,14 @@
 static const struct verb verbs[] = {
 	{ "status", "", "what is set, by whom and why, and what is parked",
 	  0, 0, 0, verb_status,
-	  "Whether a daemon runs, the knobs with their owners, the memory that is parked on\n"
-	  "the per-CPU lists and where, the last decisions, and what is wrong. Works without\n"
-	  "a daemon.\n" },
+	  "Whether a daemon runs, the knobs with their owners, the memory that is parked\n"
+	  "on the per-CPU lists and where, the last decisions, and what is wrong. Works\n"
+	  "without a daemon.\n" },
 	{ "zones", "", "zones: free and parked pages, watermarks, list sizes",
 	  ZONE_FILTERS, 0, 0, verb_zones,
-	  "LOW is the low watermark, EXCESS what a trim returns; HIGH_MIN, HIGH_MAX and BATCH\n"
-	  "are pages of one CPU's list. \"~\" marks what this kernel does not print and was\n"
-	  "computed.\n" },
+	  "LOW is the low watermark, EXCESS what a trim returns; HIGH_MIN, HIGH_MAX and\n"
+	  "BATCH are pages of one CPU's list. \"~\" marks what this kernel does not print\n"
+	  "and was computed.\n" },
 	{ "pcp", "", "the per-CPU page lists, one a line",
 	  PCP_FILTERS, 0, 0, verb_pcp,
 	  "COUNT, HIGH, HIGH_MIN, HIGH_MAX and BATCH are pages, as /proc/zoneinfo has them;\n"
@@ -30,9 +30,9 @@ static const struct verb verbs[] = {
 	  "and was computed. Lists without pages are left out unless --all is given.\n" },
 	{ "orders", "", "folio orders: on the lists or not, rates, fragmentation",
 	  0, 0, 0, verb_orders,
-	  "ON LISTS: always (the kernel keeps this order on the lists), on or off (it can be\n"
-	  "controlled), no (goes to the zone's lock each time). UNUSABLE is the share of free\n"
-	  "memory in blocks too small for the order.\n" },
+	  "ON LISTS: always (the kernel keeps this order on the lists), on or off (it can\n"
+	  "be controlled), no (goes to the zone's lock each time). UNUSABLE is the share\n"
+	  "of free memory in blocks too small for the order.\n" },
 	{ "drain", "", "return parked pages now",
 	  OPTION_BIT(OPTION_MODE) | OPTION_BIT(OPTION_FAST) | OPTION_BIT(OPTION_MAX_TIME) |
 	  OPTION_BIT(OPTION_ISOLATED_TOO), 0, 0, verb_drain,
@@ -46,13 +46,13 @@ static const struct verb verbs[] = {
 	  "adopted: then that value is the baseline, and policies may set the knob again." },
 	{ "rollback", "", "put every knob back to its baseline",
 	  OPTION_BIT(OPTION_DRY_RUN), 0, 0, verb_rollback,
-	  "The baseline is the value a knob had before pcptune first wrote it. Needed after a\n"
-	  "daemon was killed or stopped with OnStop=keep; one that stops does it by itself.\n"
-	  "--dry-run prints the shell commands that would do the same.\n" },
+	  "The baseline is the value a knob had before pcptune first wrote it. Needed\n"
+	  "after a daemon was killed or stopped with OnStop=keep; one that stops does it\n"
+	  "by itself. --dry-run prints the shell commands that would do the same.\n" },
 	{ "doctor", "", "what this kernel offers, what is missing, what to do",
 	  0, 0, 0, verb_doctor,
-	  "For each thing that this kernel lacks or that gets in the way: what it costs, and\n"
-	  "what can be done.\n" },
+	  "For each thing that this kernel lacks or that gets in the way: what it costs,\n"
+	  "and what can be done.\n" },
 	{ "metrics", "", "the metrics, as Prometheus reads them",
 	  OPTION_BIT(OPTION_OPENMETRICS) | OPTION_BIT(OPTION_SERIES) | OPTION_BIT(OPTION_PER_CPU),
 	  0, 0, verb_metrics,
@@ -198,6 +198,20 @@ static int check_operands(const struct ctl *c)
 	return EXIT_DONE;
 }
 
+static int read_page_size(struct ctl *c)
+{
+	const char *size = c->options.value[OPTION_PAGE_SIZE];
+	uint64_t v;
+
+	if (!size)
+		return EXIT_DONE;
+	if (parse_bytes(size, &v) < 0 || v < 4096 || v > (1U << 20) || (v & (v - 1)) != 0)
+		return ctl_failf(c, EXIT_USAGE,
+				 "--page-size takes a size such as 4K or 64K, not \"%s\"", size);
+	c->page_bytes = v;
+	return EXIT_DONE;
+}
+
 static int run_verb(struct ctl *c)
 {
 	struct options *o = &c->options;
@@ -217,6 +231,8 @@ static int run_verb(struct ctl *c)
 	if (options_check(o, c->verb->options, c->verb->name, &e) < 0)
 		return ctl_fail(c, EXIT_USAGE, &e);
 	r = check_operands(c);
+	if (r == EXIT_DONE)
+		r = read_page_size(c);
 	if (r != EXIT_DONE)
 		return r;
 	if (sysroot_open(&c->root, option_given(o, OPTION_ROOT) ? o->value[OPTION_ROOT] : "/", &e) <

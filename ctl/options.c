@@ -7,6 +7,8 @@
 
 static const struct option_info options[] = {
 	[OPTION_ROOT] = {"root", 0, "DIR", "look at the machine captured in DIR"},
+	[OPTION_PAGE_SIZE] = {"page-size", 0, "SIZE",
+			      "of the captured machine (default: this one's)"},
 	[OPTION_JSON] = {"json", 0, NULL, "print JSON, for programs"},
 	[OPTION_NO_PAGER] = {"no-pager", 0, NULL, "do not pipe long output into a pager"},
 	[OPTION_HELP] = {"help", 'h', NULL, "print this help, or that of a verb"},

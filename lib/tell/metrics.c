@@ -869,7 +869,7 @@ enum source_value {
 
 static bool source_was_tried(const struct source_state *st)
 {
-	return st && st->reads + st->errors > 0;
+	return st && st->reads > 0;
 }
 
 static void emit_sources(struct render *r)
@@ -1146,7 +1146,7 @@ static const struct family families[] = {
 	  .emit = emit_sources, .arg = SOURCE_VALUE_SECONDS,
 	  .help = "What the last read of that kernel interface took, parsing included." },
 	{ COUNTER("source_reads", SERIES_FULL, ""), .labels = { "source" }, .emit = emit_sources,
-	  .arg = SOURCE_VALUE_READS, .help = "Reads of that kernel interface that succeeded." },
+	  .arg = SOURCE_VALUE_READS, .help = "Reads of that kernel interface, failed ones included." },
 	{ COUNTER("source_errors", SERIES_FULL, ""), .labels = { "source" },
 	  .emit = emit_sources, .arg = SOURCE_VALUE_ERRORS,
 	  .help = "Reads of that kernel interface that failed." },
