@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pcptunectl adopt KNOB: what somebody else wrote is the baseline from now on. */
-#include "base/nearest.h"
 #include "writing.h"
+
+#include "base/nearest.h"
 
 #include <errno.h>
 

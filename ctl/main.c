@@ -41,9 +41,11 @@ static const struct verb verbs[] = {
 	  "kernel   everything, where an order's pcp_enabled can be switched\n"
 	  "Needs root, and is refused while a daemon runs. Stopped by Ctrl-C and SIGTERM;\n"
 	  "the fraction is put back whatever happens.\n" },
-	{ "adopt", "KNOB", "take a foreign knob's present value as its baseline", 0, 1, 1, verb_adopt,
-	  "What somebody else wrote into a knob stays, and pcptune keeps its hands off, until it is\n"
-	  "adopted: then that value is the baseline, and policies may set the knob again." },
+	{ "adopt", "KNOB", "take a foreign knob's present value as its baseline",
+	  0, 1, 1, verb_adopt,
+	  "What somebody else wrote into a knob stays, and pcptune keeps its hands off,\n"
+	  "until it is adopted: then that value is the baseline, and policies may set the\n"
+	  "knob again. Needs root, and is refused while a daemon runs.\n" },
 	{ "rollback", "", "put every knob back to its baseline",
 	  OPTION_BIT(OPTION_DRY_RUN), 0, 0, verb_rollback,
 	  "The baseline is the value a knob had before pcptune first wrote it. Needed\n"

@@ -261,6 +261,7 @@ expect 0 "" "doctor always has something to say" --root="$work/empty" doctor
 grep -q 'zoneinfo is not there' "$work/out" || fail "doctor does not miss zoneinfo"
 expect 5 'can only be read' "a capture is not written to" --root="$capture" drain
 expect 5 'can only be read' "a capture is not written to" --root="$capture" rollback
+expect 5 'can only be read' "a capture is not written to" --root="$capture" adopt high_fraction
 
 cp -r "$capture" "$work/root"
 chmod -R u+w "$work/root"
@@ -361,8 +362,9 @@ if [ "$user" != none ]; then
 			fail "$verb does not work without root: $(cat "$work/err")"
 		pass
 	done
-	for verb in drain rollback; do
-		$user "$ctl" "$verb" >/dev/null 2>"$work/err"
+	for verb in drain rollback "adopt high_fraction"; do
+		# shellcheck disable=SC2086
+		$user "$ctl" $verb >/dev/null 2>"$work/err"
 		code=$?
 		# 5: a kernel that cannot do it says so first
 		[ "$code" -eq 5 ] || grep -q 'run/pcptune.*run as root' "$work/err" ||
