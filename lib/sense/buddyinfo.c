@@ -26,7 +26,7 @@ static int parse_heading(const char **p, const char *nl, struct buddy_zone *z)
 	if ((size_t)(nl - at) < strlen(zone_word) || memcmp(at, zone_word, strlen(zone_word)) != 0)
 		return -EINVAL;
 	name = at = skip_blanks(at + strlen(zone_word), nl);
-	while (at < nl && *at != ' ')
+	while (at < nl && (uint8_t)*at > ' ')
 		at++;
 	if (at == name || (size_t)(at - name) >= sizeof(z->name))
 		return -EINVAL;
