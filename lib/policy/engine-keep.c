@@ -187,8 +187,6 @@ static void keep_guard(struct engine *to, struct guard *g, const struct engine *
 		*g = *old;
 		g->policy = policy;
 		g->knob = knob;
-		if (g->state == GUARD_WATCHING || g->state == GUARD_TRIPPED)
-			to->policies[policy].watched = knob;
 		if (to->now_usec < g->locked_until_usec)
 			lock_out(to, g);
 		return;
@@ -346,6 +344,7 @@ void engine_rule_view(const struct engine *en, size_t i, struct engine_rule_view
 		ret->lockout_until_usec = g->locked_until_usec > en->now_usec ? g->locked_until_usec
 									      : 0;
 		ret->lockout_level = g->level;
+		ret->watched = g->state == GUARD_WATCHING || g->state == GUARD_TRIPPED;
 		ret->trips = g->trips;
 	}
 }

@@ -158,12 +158,9 @@ static const char *must_wait(const struct engine *en, uint32_t ki, enum lane_id 
 		*until_usec = l->soft_until_usec;
 		return "MinHold= of the rule";
 	}
-	if (lane == LANE_ENFORCE && who != NONE) {
-		uint32_t watched = en->policies[en->rules[who].policy].watched;
-
-		if (watched != NONE && watched != ki)
-			return "the policy's guard is watching another change";
-	}
+	if (lane == LANE_ENFORCE && who != NONE &&
+	    engine_guards_elsewhere(en, en->rules[who].policy, ki))
+		return "the policy's guard is watching another change";
 	return NULL;
 }
 
@@ -310,7 +307,7 @@ static void guards_follow(struct engine *en, uint32_t ki, const struct choice *c
 		else if (watch && i == r->guard)
 			engine_guard_watch(en, g);
 		else if (changed)
-			engine_guard_drop(en, g);
+			engine_guard_drop(g);
 		judging |= g->state == GUARD_JUDGING;
 	}
 	if (changed && en->knobs[ki].lane[LANE_ENFORCE].ours && !judging)
@@ -569,7 +566,7 @@ static void let_go(struct engine *en, uint32_t ki)
 	l->leave = CAUSE_RULE;
 	for (uint32_t i = 0; i < en->nr_guards; i++)
 		if (en->guards[i].knob == ki)
-			engine_guard_drop(en, &en->guards[i]);
+			engine_guard_drop(&en->guards[i]);
 }
 
 static void first_sight(struct engine *en, uint32_t ki, const struct engine_input *in)

@@ -48,25 +48,29 @@ static void put_term(struct line *l, const struct expr_term *t)
 		put(l, " (%s)", value_format(value, sizeof(value), t->right_dimension, t->right));
 }
 
+/*
+ * What makes the condition true: its terms that hold; where it is true for what does not hold
+ * ("not …"), those that do not. `negated`: what makes it false.
+ */
 static void put_condition(struct line *l, const struct expr *e, const struct expr_env *env,
 			  bool negated)
 {
 	size_t n = expr_nr_terms(e);
 	bool any = false;
 
-	for (int strict = 1; strict >= 0 && !any; strict--)
+	for (int other = 0; other <= 1 && !any; other++)
 		for (size_t i = 0; i < n; i++) {
 			struct expr_term t;
 
 			expr_term_eval(e, i, env, &t);
-			if (strict && t.holds != (negated ? KLEENE_FALSE : KLEENE_TRUE))
+			if (t.holds != ((other == 1) == negated ? KLEENE_TRUE : KLEENE_FALSE))
 				continue;
-			put(l, "%s", any ? ", " : "");
+			put(l, "%s%s", any ? ", " : "", other && !negated ? "not " : "");
 			put_term(l, &t);
 			any = true;
 		}
 	if (negated)
-		put(l, " no longer");
+		put(l, "%s", any ? " no longer" : "no longer true");
 }
 
 void engine_reason(const struct engine *en, const struct rule *r, bool release, char *buf,

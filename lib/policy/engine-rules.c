@@ -47,16 +47,22 @@ static struct rule *guard_rule_next(struct engine *en, const struct guard *g, ui
 	return NULL;
 }
 
-static void guard_settle(struct engine *en, struct guard *g, enum guard_state state)
+static void guard_settle(struct guard *g, enum guard_state state)
 {
-	struct policy_state *p = &en->policies[g->policy];
-
 	g->state = state;
 	g->unknown_usec = USEC_INFINITY;
-	if (state == GUARD_WATCHING || state == GUARD_TRIPPED)
-		p->watched = g->knob;
-	else if (p->watched == g->knob)
-		p->watched = NONE;
+}
+
+bool engine_guards_elsewhere(const struct engine *en, uint32_t policy, uint32_t knob)
+{
+	for (uint32_t i = 0; i < en->nr_guards; i++) {
+		const struct guard *g = &en->guards[i];
+
+		if (g->policy == policy && g->knob != knob &&
+		    (g->state == GUARD_WATCHING || g->state == GUARD_TRIPPED))
+			return true;
+	}
+	return false;
 }
 
 static void guard_blame(struct guard *g)
@@ -70,19 +76,19 @@ void engine_guard_watch(struct engine *en, struct guard *g)
 	/* judging for so long that the next change has come: what was not cleared counts */
 	if (g->state == GUARD_JUDGING && !g->persisted)
 		guard_blame(g);
-	guard_settle(en, g, GUARD_WATCHING);
+	guard_settle(g, GUARD_WATCHING);
 	g->until_usec = en->now_usec + en->policies[g->policy].def->guard.within_usec;
 }
 
-void engine_guard_drop(struct engine *en, struct guard *g)
+void engine_guard_drop(struct guard *g)
 {
 	if (g->state == GUARD_WATCHING || g->state == GUARD_TRIPPED)
-		guard_settle(en, g, GUARD_IDLE);
+		guard_settle(g, GUARD_IDLE);
 }
 
 void engine_guard_judge(struct engine *en, struct guard *g)
 {
-	guard_settle(en, g, GUARD_JUDGING);
+	guard_settle(g, GUARD_JUDGING);
 	g->until_usec = en->now_usec + en->policies[g->policy].def->guard.within_usec;
 }
 
@@ -99,7 +105,7 @@ static void guard_trip(struct engine *en, struct guard *g)
 {
 	struct rule *r;
 
-	guard_settle(en, g, GUARD_TRIPPED);
+	guard_settle(g, GUARD_TRIPPED);
 	g->trips++;
 	g->locked_until_usec = en->now_usec + lockout_of(en, g);
 	g->clean_usec = g->locked_until_usec;
@@ -115,7 +121,7 @@ static void guard_blind(struct engine *en, struct guard *g)
 {
 	struct rule *r;
 
-	guard_settle(en, g, GUARD_IDLE);
+	guard_settle(g, GUARD_IDLE);
 	for (uint32_t it = 0; (r = guard_rule_next(en, g, &it));)
 		if (rule_asks(r))
 			engine_rule_event(en, r, RULE_EVENT_BLINDED);
@@ -131,7 +137,7 @@ static void guard_watching(struct engine *en, struct guard *g)
 	} else if (g->trip == KLEENE_FALSE) {
 		g->unknown_usec = USEC_INFINITY;
 		if (en->now_usec >= g->until_usec)
-			guard_settle(en, g, GUARD_IDLE);
+			guard_settle(g, GUARD_IDLE);
 	} else if (g->unknown_usec == USEC_INFINITY) {
 		g->unknown_usec = en->now_usec;
 	} else if (usec_since(en->now_usec, g->unknown_usec) >= p->unknown_for_usec) {
@@ -144,7 +150,7 @@ static void guard_judging(struct engine *en, struct guard *g)
 {
 	if (g->trip == KLEENE_FALSE) {
 		guard_blame(g);
-		guard_settle(en, g, GUARD_IDLE);
+		guard_settle(g, GUARD_IDLE);
 		return;
 	}
 	if (g->trip == KLEENE_TRUE)
@@ -153,7 +159,7 @@ static void guard_judging(struct engine *en, struct guard *g)
 		return;
 	if (!g->persisted)
 		guard_blame(g);
-	guard_settle(en, g, GUARD_IDLE);
+	guard_settle(g, GUARD_IDLE);
 }
 
 static void guard_step(struct engine *en, struct guard *g)

@@ -90,7 +90,6 @@ struct knob {
 struct policy_state {
 	const struct policy *def;
 	struct match_result match;
-	uint32_t watched; /* the knob whose change its guard watches; NONE */
 };
 
 /* The values of one hand: varying slots and series, and windows of those in use. */
@@ -152,7 +151,8 @@ void engine_rules_step(struct engine *en, const struct engine_input *in);
 void engine_rule_event(struct engine *en, struct rule *r, enum rule_event event);
 void engine_guard_watch(struct engine *en, struct guard *g);
 void engine_guard_judge(struct engine *en, struct guard *g);
-void engine_guard_drop(struct engine *en, struct guard *g);
+void engine_guard_drop(struct guard *g);
+bool engine_guards_elsewhere(const struct engine *en, uint32_t policy, uint32_t knob);
 struct guard *engine_guard_at(struct engine *en, uint32_t policy, uint32_t knob);
 
 /* engine-knobs.c: who gets which knob */

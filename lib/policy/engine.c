@@ -177,10 +177,8 @@ static int make_policies(struct engine *en)
 	if (!en->policies)
 		return -ENOMEM;
 	en->nr_policies = (uint32_t)en->set->nr;
-	for (uint32_t i = 0; i < en->nr_policies; i++) {
+	for (uint32_t i = 0; i < en->nr_policies; i++)
 		en->policies[i].def = en->set->policies[i];
-		en->policies[i].watched = NONE;
-	}
 	return 0;
 }
 
@@ -364,7 +362,7 @@ void engine_reset(struct engine *en)
 	}
 	for (uint32_t i = 0; i < en->nr_guards; i++)
 		if (en->guards[i].state != GUARD_JUDGING)
-			engine_guard_drop(en, &en->guards[i]);
+			engine_guard_drop(&en->guards[i]);
 	for (uint32_t i = 0; i < en->nr_knobs; i++) {
 		for (enum lane_id lane = 0; lane < _LANE_MAX; lane++) {
 			struct lane *l = &en->knobs[i].lane[lane];

@@ -225,6 +225,7 @@ struct engine_rule_view {
 	bool observe, asleep; /* of its policy: Mode=observe; [Match] does not hold */
 	enum rule_state state;
 	uint64_t since_usec;
+	bool watched;                /* the guard is watching a young change of this knob */
 	uint64_t lockout_until_usec; /* 0: none */
 	unsigned lockout_level;
 	uint64_t fired, trips; /* since engine_new(), kept over reloads */
