@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #define THREADS_MAX  256U
+#define IDLE_THREADS 32U /* few would be started and ended all the time */
 #define MOUNTS_COUNT 2
 
 struct mount {
@@ -350,7 +351,7 @@ static void *serve(void *arg)
 
 	if (config) {
 		fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
-		fuse_loop_cfg_set_idle_threads(config, 4);
+		fuse_loop_cfg_set_idle_threads(config, IDLE_THREADS);
 		(void)fuse_session_loop_mt(mount->session, config);
 		fuse_loop_cfg_destroy(config);
 	}
@@ -375,8 +376,10 @@ static int mount_start(struct mount *mount, const char *dir)
 		return -ENOMEM;
 	mount->session = fuse_session_new(&args, &operations, sizeof(operations), mount);
 	fuse_opt_free_args(&args);
-	if (!mount->session || fuse_session_mount(mount->session, mount->path) < 0)
-		return -EIO;
+	if (!mount->session)
+		return -ENOMEM;
+	if (fuse_session_mount(mount->session, mount->path) < 0)
+		return -EOPNOTSUPP; /* libfuse has said why */
 	mount->mounted = true;
 	if (pthread_create(&mount->thread, NULL, serve, mount) != 0)
 		return -EAGAIN;
@@ -461,6 +464,13 @@ void mounts_tick(struct mounts *m)
 	fake_unlock(f);
 }
 
+static void wait_for_threads(struct mount *mount)
+{
+	if (mount->serving)
+		pthread_join(mount->thread, NULL);
+	mount->serving = false;
+}
+
 /*
  * A file that somebody still has open keeps the connection and with it our threads in their reads:
  * MNT_FORCE aborts it. Without the right to unmount libfuse asks fusermount3.
@@ -469,9 +479,10 @@ static void unmount(struct mount *mount)
 {
 	if (mount->serving)
 		fuse_session_exit(mount->session);
-	if (umount2(mount->path, MNT_FORCE) < 0)
-		(void)umount2(mount->path, MNT_DETACH);
+	if (umount2(mount->path, MNT_FORCE) == 0 || umount2(mount->path, MNT_DETACH) == 0)
+		wait_for_threads(mount);
 	fuse_session_unmount(mount->session);
+	wait_for_threads(mount);
 }
 
 struct mounts *mounts_stop(struct mounts *m)
@@ -484,8 +495,6 @@ struct mounts *mounts_stop(struct mounts *m)
 
 		if (mount->mounted)
 			unmount(mount);
-		if (mount->serving)
-			pthread_join(mount->thread, NULL);
 		if (mount->session)
 			fuse_session_destroy(mount->session);
 		/* files that were still open, or whose closing nobody waited for */

@@ -8,7 +8,8 @@ struct mounts;
 
 /*
  * Makes DIR/proc and DIR/sys, mounts them and serves them from threads of their own, so that an
- * operation that sleeps keeps none of the others waiting. 0 or a negative errno, said on stderr.
+ * operation that sleeps keeps none of the others waiting. 0 or a negative errno, said on stderr;
+ * -EOPNOTSUPP: nothing can be mounted here.
  * A mount goes away with this process, however it ends.
  */
 int mounts_start(struct mounts **ret, struct fake *f, const char *dir);
