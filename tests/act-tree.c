@@ -144,6 +144,8 @@ static int at_point(void *user, enum act_point point, const char *rel)
 		return atomic_load(&t->fail_with);
 	if (point == ACT_PASS)
 		decay(t);
+	if (point == ACT_PASS_DONE)
+		(void)atomic_fetch_add(&t->passes, 1);
 	return 0;
 }
 

@@ -34,6 +34,7 @@ struct tree {
 	bool old_kernel; /* before 6.7: no high_min, passes do nothing */
 
 	/* faults; all are off until set */
+	atomic_int passes;         /* that came to their end */
 	atomic_int calls, kill_at; /* SIGKILL at the kill_at-th point that is passed */
 	atomic_int fail_point, fail_with, fail_left;
 	const char *fail_rel;   /* only with this file; NULL: any */

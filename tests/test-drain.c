@@ -183,8 +183,9 @@ static void a_pass_that_hangs_for_ever_outlives_its_drain(void **state)
 	assert_int_equal(drain_run(d, -1, NULL, NULL), -ETIMEDOUT);
 	(void)drain_free(d, act_time_now());
 	(void)actor_close(a);
-	tree_unblock(t);
-	(void)usleep(100000); /* it must do no harm now; a sanitizer would say so */
+	tree_unblock(t); /* it must do no harm now; a sanitizer would say so */
+	while (atomic_load(&t->passes) == 0)
+		(void)usleep(1000);
 }
 
 static void a_stop_puts_the_fraction_back_at_any_point(void **state)
@@ -424,6 +425,30 @@ static void a_foreign_write_ends_a_squeeze_and_stays(void **state)
 	(void)actor_close(a);
 }
 
+static void a_squeeze_by_hand_of_a_foreign_fraction_leaves_it_foreign(void **state)
+{
+	const struct actor_request req = {TREE_FRACTION, 100, "rule"};
+	struct tree *t = *state;
+	struct actor *a = tree_actor(t, (struct actor_options){0});
+	struct actor_knob k;
+	struct drain *d;
+
+	assert_int_equal(actor_set(a, &req, act_time_now(), NULL), 0);
+	tree_settle(a);
+	tree_write(t, HIGH_FRACTION_REL, "33\n");
+	(void)actor_close(a);
+	a = tree_actor(t, (struct actor_options){0});
+	d = begin(t, a, (struct drain_options){.mode = DRAIN_SQUEEZE});
+	assert_int_equal(drain_run(d, -1, NULL, NULL), 0);
+	assert_int_equal(drain_report(d)->end, DRAIN_END_FLOOR);
+	(void)drain_free(d, act_time_now());
+	expect_clean(t, a, 33);
+	assert_true(actor_knob_get(a, TREE_FRACTION, &k));
+	assert_int_equal(k.state, KNOB_FOREIGN);
+	assert_int_equal(actor_set(a, &req, act_time_now(), NULL), -EPERM);
+	(void)actor_close(a);
+}
+
 static void a_restore_during_a_squeeze_ends_both(void **state)
 {
 	struct tree *t = *state;
@@ -570,6 +595,7 @@ int main(void)
 		test(a_pause_lasts_nine_times_what_its_pass_took),
 		test(cpus_may_come_and_go_meanwhile),
 		test(a_foreign_write_ends_a_squeeze_and_stays),
+		test(a_squeeze_by_hand_of_a_foreign_fraction_leaves_it_foreign),
 		test(a_restore_during_a_squeeze_ends_both),
 		test(a_second_squeeze_at_the_same_time_is_refused),
 		test(before_6_7_it_says_that_passes_do_nothing_and_what_would),

@@ -640,6 +640,8 @@ struct actor *actor_close(struct actor *a)
 {
 	if (!a)
 		return NULL;
+	if (a->record_lost)
+		(void)actor_store(a, act_time_now(), NULL);
 	for (unsigned i = 0; i < a->nr_slots; i++)
 		if (a->slot[i].job)
 			(void)worker_unref(&a->slot[i].job->w);

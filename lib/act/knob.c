@@ -120,30 +120,12 @@ static const char *advice(int error, const struct knob_id *id)
 	}
 }
 
-void knob_report_sentence(const struct act_env *env, const struct knob_report *rep,
-			  struct text *into)
+/* Why nothing came of it; `path` is the knob's file. */
+static void refusal_sentence(const struct act_env *env, const struct knob_report *rep,
+			     const char *path, struct text *into)
 {
-	char name[KNOB_NAME_MAX], rel[KNOB_REL_MAX];
-	const char *root = env->root->path ? env->root->path : "";
+	const char *why = error_name(rep->error);
 
-	(void)knob_name(rep->id, env->page_bytes, name);
-	(void)knob_rel(rep->id, env->orders, env->page_bytes, rel, sizeof(rel));
-	if (rep->outcome == KNOB_UNCHANGED) {
-		text_addf(into, "%s: is %" PRIu64 " already", name, rep->wanted);
-		return;
-	}
-	if (rep->outcome == KNOB_APPLIED) {
-		text_addf(into, "%s: %" PRIu64 " -> %" PRIu64, name, rep->before, rep->after);
-		return;
-	}
-	text_addf(into, "%s: ", name);
-	if (rep->outcome == KNOB_ADJUSTED) {
-		text_addf(into,
-			  "wrote %" PRIu64 " to %s/%s and the kernel took it, but it reads %" PRIu64
-			  " afterwards; it will be tried again",
-			  rep->wanted, root, rel, rep->after);
-		return;
-	}
 	switch (rep->stage) {
 	case KNOB_STAGE_CHECK:
 		text_addf(into, "%" PRIu64 " is no value of it; it takes %s", rep->wanted,
@@ -154,28 +136,55 @@ void knob_report_sentence(const struct act_env *env, const struct knob_report *r
 		text_addf(into,
 			  "%" PRIu64 " was not written, because %s/%s could not be replaced first: "
 			  "%s",
-			  rep->wanted, root, RECORD_REL, error_name(rep->error));
+			  rep->wanted, env->root->path, RECORD_REL, why);
 		return;
 	case KNOB_STAGE_READ:
 		if (rep->error == -ESTALE) {
 			text_addf(into,
-				  "%" PRIu64 " was not written: %s/%s has %" PRIu64
+				  "%" PRIu64 " was not written: %s has %" PRIu64
 				  ", which somebody else wrote",
-				  rep->wanted, root, rel, rep->before);
+				  rep->wanted, path, rep->before);
 			return;
 		}
-		text_addf(into, "cannot read %s/%s: %s; ", root, rel, error_name(rep->error));
+		text_addf(into, "cannot read %s: %s; ", path, why);
 		break;
 	case KNOB_STAGE_WRITE:
-		text_addf(into, "cannot write %" PRIu64 " to %s/%s: %s; ", rep->wanted, root, rel,
-			  error_name(rep->error));
+		text_addf(into, "cannot write %" PRIu64 " to %s: %s; ", rep->wanted, path, why);
 		break;
 	case KNOB_STAGE_VERIFY:
-		text_addf(into, "wrote %" PRIu64 " to %s/%s, but cannot read it back: %s; ",
-			  rep->wanted, root, rel, error_name(rep->error));
+		text_addf(into, "wrote %" PRIu64 " to %s, but cannot read it back: %s; ",
+			  rep->wanted, path, why);
 		break;
 	}
 	text_add(into, advice(rep->error, &rep->id));
+}
+
+void knob_report_sentence(const struct act_env *env, const struct knob_report *rep,
+			  struct text *into)
+{
+	char name[KNOB_NAME_MAX], rel[KNOB_REL_MAX], path[256];
+
+	(void)knob_name(rep->id, env->page_bytes, name);
+	(void)knob_rel(rep->id, env->orders, env->page_bytes, rel, sizeof(rel));
+	(void)snprintf(path, sizeof(path), "%s/%s", env->root->path, rel);
+	text_addf(into, "%s: ", name);
+	switch (rep->outcome) {
+	case KNOB_UNCHANGED:
+		text_addf(into, "is %" PRIu64 " already", rep->wanted);
+		return;
+	case KNOB_APPLIED:
+		text_addf(into, "%" PRIu64 " -> %" PRIu64, rep->before, rep->after);
+		return;
+	case KNOB_ADJUSTED:
+		text_addf(into,
+			  "wrote %" PRIu64 " to %s and the kernel took it, but it reads %" PRIu64
+			  " afterwards",
+			  rep->wanted, path, rep->after);
+		return;
+	case KNOB_REFUSED:
+		refusal_sentence(env, rep, path, into);
+		return;
+	}
 }
 
 static bool pageset_differs(const struct pageset *p, uint64_t fraction)

@@ -310,47 +310,52 @@ static int read_all(int fd, struct text *into)
 	}
 }
 
-int record_load(struct record *ret, const struct act_env *env, bool *ret_stale, struct error *e)
+/* The file's text into *r; 1 where there is no file. */
+static int load_file(struct record *r, const struct act_env *env, struct error *e)
 {
 	_cleanup_(closep) int dir = rundir_open(env, false, e), fd = -1;
 	_cleanup_(text_free) struct text text = {0};
-	_cleanup_(freep) struct record *r = NULL;
-	char boot[BOOT_ID_MAX];
 	int err;
 
-	if (ret_stale)
-		*ret_stale = false;
-	this_boot(env, boot, sizeof(boot));
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return error_set(e, -ENOMEM, "out of memory");
+	if (dir == -EPERM)
+		return dir; /* rundir_open() said why */
 	err = dir < 0 ? dir : act_pass_point(env, ACT_RECORD_READ, RECORD_REL);
 	if (err == 0) {
 		fd = openat(dir, "record", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 		err = fd < 0 ? -errno : 0;
 	}
-	if (err == -EPERM && dir < 0)
-		return err; /* rundir_open() said why */
-	if (err < 0 && err != -ENOENT)
-		return error_set(e, err, "cannot read %s/%s: %s; nothing is written without it",
-				 env->root->path, RECORD_REL, error_name(err));
-	if (fd >= 0) {
+	if (err == -ENOENT)
+		return 1;
+	if (err == 0) {
 		err = check_owner(env, fd, e);
 		if (err < 0)
 			return err;
 		err = read_all(fd, &text);
-		if (err < 0)
-			return error_set(e, err, "cannot read %s/%s: %s", env->root->path,
-					 RECORD_REL, error_name(err));
-		err = record_parse(r, text_str(&text), text.len, env->page_bytes, e);
-		if (err < 0) {
-			(void)error_prefix(e, "%s/%s", env->root->path, RECORD_REL);
-			return err;
-		}
 	}
+	if (err < 0)
+		return error_set(e, err, "cannot read %s/%s: %s; nothing is written without it",
+				 env->root->path, RECORD_REL, error_name(err));
+	err = record_parse(r, text_str(&text), text.len, env->page_bytes, e);
+	if (err < 0)
+		(void)error_prefix(e, "%s/%s", env->root->path, RECORD_REL);
+	return err;
+}
+
+int record_load(struct record *ret, const struct act_env *env, bool *ret_stale, struct error *e)
+{
+	_cleanup_(freep) struct record *r = calloc(1, sizeof(*r));
+	char boot[BOOT_ID_MAX];
+	int err;
+
+	if (!r)
+		return error_set(e, -ENOMEM, "out of memory");
+	err = load_file(r, env, e);
+	if (err < 0)
+		return err;
+	this_boot(env, boot, sizeof(boot));
+	if (ret_stale)
+		*ret_stale = err == 0 && !streq(r->boot_id, boot);
 	if (!streq(r->boot_id, boot)) {
-		if (ret_stale)
-			*ret_stale = r->boot_id[0] != '\0';
 		*r = (struct record){0};
 		(void)snprintf(r->boot_id, sizeof(r->boot_id), "%s", boot);
 	}
