@@ -236,7 +236,7 @@ static inline bool blanks_to_digit(const char *p, const char *digit)
 
 static bool grow(struct parser *ps, void *array, uint32_t *room, size_t item)
 {
-	uint32_t more = *room < 64 ? 128 : *room * 2;
+	uint32_t more = *room ? *room * 2 : 16;
 	char *p;
 
 	if (more <= *room)
