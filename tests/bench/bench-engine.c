@@ -53,6 +53,14 @@ static unsigned pick_signals(const struct snapshot *s, char names[NR_SIGNALS][NA
 		"zone.below_low",
 		"zone.below_min",
 		"pcp.bytes",
+		"pcp.share",
+		"pcp.share_max",
+		"pcp.fill",
+		"pcp.excess",
+		"machine.memory_bytes",
+		"psi.memory.some.total",
+		"psi.memory.full.total",
+		"psi.memory.some.avg60",
 	};
 	unsigned n = 0;
 
