@@ -11,6 +11,7 @@
 #include <json-c/json.h>
 
 #define STATE_DIR_REL "run/pcptune"
+#define STATE_NAME    "state.json"
 /* More policies than anybody has are surely no state of ours. */
 #define STATE_POLICIES_MAX 10000U
 
@@ -192,7 +193,7 @@ int state_remove(const struct sysroot *root)
 
 	if (dir < 0)
 		return dir == -ENOENT ? 0 : dir;
-	if (unlinkat(dir, STATE_REL + sizeof(STATE_DIR_REL), 0) < 0 && errno != ENOENT)
+	if (unlinkat(dir, STATE_NAME, 0) < 0 && errno != ENOENT)
 		return -errno;
 	return 0;
 }
