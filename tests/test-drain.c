@@ -305,6 +305,23 @@ static void lists_that_give_nothing_back_end_it_after_three_passes(void **state)
 	(void)actor_close(a);
 }
 
+static void a_list_below_its_high_is_waited_for_until_high_has_come_down(void **state)
+{
+	struct tree *t = *state;
+	struct actor *a = tree_actor(t, (struct actor_options){0});
+	struct drain *d;
+
+	for (unsigned i = 0; i < 2; i++)
+		t->cpu[i] = (struct tree_cpu){.count = 1500, .high = 6000};
+	tree_write_zoneinfo(t);
+	d = begin(t, a, (struct drain_options){.mode = DRAIN_SQUEEZE});
+	assert_int_equal(drain_run(d, -1, NULL, NULL), 0);
+	assert_int_equal(drain_report(d)->end, DRAIN_END_FLOOR);
+	assert_int_equal(drain_report(d)->pages_after, 2 * TREE_FLOOR);
+	(void)drain_free(d, act_time_now());
+	(void)actor_close(a);
+}
+
 static void one_slow_list_is_waited_for_while_another_is_stuck(void **state)
 {
 	struct tree *t = *state;
@@ -589,6 +606,7 @@ int main(void)
 		test(a_fraction_that_cannot_be_raised_fails_with_the_reason),
 		test(putting_back_is_tried_until_the_kernel_takes_it),
 		test(lists_that_give_nothing_back_end_it_after_three_passes),
+		test(a_list_below_its_high_is_waited_for_until_high_has_come_down),
 		test(one_slow_list_is_waited_for_while_another_is_stuck),
 		test(a_busy_cpu_may_keep_one_refill),
 		test(no_drain_goes_on_for_longer_than_it_may),

@@ -23,8 +23,9 @@ struct list {
 	char zone[ZONE_NAME_MAX];
 	uint32_t cpu;
 	uint64_t count, lowest;
+	uint64_t lowest_high; /* passes first lower `high`; the list follows once it is above */
 	uint64_t target, allowance;
-	uint32_t stale; /* passes that did not make it shorter than it ever was */
+	uint32_t stale; /* passes that lowered neither */
 };
 
 struct drain {
@@ -201,10 +202,13 @@ static struct list list_now(const struct drain *d, const struct snapshot *s, con
 
 	memcpy(l.zone, z->name, sizeof(l.zone));
 	l.lowest = l.count;
-	if (before && l.count >= before->lowest) {
-		l.lowest = before->lowest;
+	l.lowest_high = p->value[PAGESET_HIGH];
+	if (!before)
+		return l;
+	if (l.count >= before->lowest && l.lowest_high >= before->lowest_high)
 		l.stale = before->stale + 1;
-	}
+	l.lowest = MIN_OF(l.lowest, before->lowest);
+	l.lowest_high = MIN_OF(l.lowest_high, before->lowest_high);
 	return l;
 }
 
@@ -398,7 +402,7 @@ static void after_pass(struct drain *d, struct act_time now)
 		end_at_floor(d, now);
 	else if (none_moves(d))
 		end_with(d, DRAIN_END_NO_PROGRESS, 0,
-			 "three passes made no list shorter that is still above", now);
+			 "three passes lowered no list that is still above", now);
 	else if (!out_of_time(d, now)) {
 		d->pause_usec =
 			now.mono_usec + MAX_OF(PACE * (took + d->counted_usec), PAUSE_MIN_USEC);

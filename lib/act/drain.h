@@ -53,7 +53,7 @@ const char *drain_state_name(enum drain_state s);
 enum drain_end {
 	DRAIN_END_NOT_YET,
 	DRAIN_END_FLOOR,       /* every list is where it can be */
-	DRAIN_END_NO_PROGRESS, /* three passes changed no list that is above */
+	DRAIN_END_NO_PROGRESS, /* three passes lowered neither count nor high of a list above */
 	DRAIN_END_TIME,        /* max_time_usec */
 	DRAIN_END_STOPPED,     /* drain_stop() */
 	DRAIN_END_BLOCKED,     /* a pass took longer than pass_limit_usec */
