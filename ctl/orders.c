@@ -28,7 +28,7 @@ static const char *lists_of(const struct snapshot *s, const struct order_view *v
 		return v->order == 0 ? "always" : "no";
 	if (v->order <= COSTLY_ORDER || (pmd > 0 && v->order == pmd))
 		return "always";
-	if (!v->size || !v->size->has_pcp_enabled)
+	if (!v->size || !mthp_has_switch(v->size))
 		return "no";
 	if (v->size->pcp_enabled < 0)
 		return "unknown";

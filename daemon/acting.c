@@ -142,7 +142,7 @@ size_t acting_engine_input(const struct acting *a, const struct snapshot *s,
 	for (unsigned i = 0; i < s->mthp.nr_sizes && n < KNOBS_MAX; i++) {
 		const struct mthp_size *size = &s->mthp.size[i];
 
-		if (!size->has_pcp_enabled)
+		if (!mthp_has_switch(size))
 			continue;
 		knobs[n++] = (struct engine_knob_input){
 			.id = {.kind = KNOB_PCP_ENABLED, .order = size->order},

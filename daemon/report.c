@@ -67,7 +67,7 @@ static void report_knobs(const struct log *log, const struct snapshot *s)
 			char name[KNOB_NAME_MAX];
 			const struct knob_id id = {.kind = KNOB_PCP_ENABLED, .order = size->order};
 
-			if (size->has_pcp_enabled && size->controllable)
+			if (size->controllable)
 				log_info(log, "knob: %s is %d", knob_name(id, s->page_bytes, name),
 					 size->pcp_enabled);
 		}

@@ -116,6 +116,12 @@ struct mthp {
 	enum order_interface orders;
 };
 
+/* Does something say whether this order may live on the lists? Its own file, or the single one. */
+static inline bool mthp_has_switch(const struct mthp_size *s)
+{
+	return s->has_pcp_enabled || s->controllable;
+}
+
 const struct mthp_size *mthp_by_order(const struct mthp *m, unsigned order);
 bool mthp_stat_get(const struct mthp_size *s, const char *name, uint64_t *ret);
 

@@ -653,7 +653,7 @@ static void emit_knob_value(struct render *r)
 		const struct mthp_size *size = &s->mthp.size[i];
 		struct knob_id id = {KNOB_PCP_ENABLED, size->order};
 
-		if (size->has_pcp_enabled && size->pcp_enabled >= 0 && has_room(r) &&
+		if (mthp_has_switch(size) && size->pcp_enabled >= 0 && has_room(r) &&
 		    (is_full(r) || size->controllable))
 			put(r, size->pcp_enabled, knob_name(id, s->page_bytes, name), NULL, NULL,
 			    NULL);
