@@ -9,6 +9,8 @@
 
 /* A drain that takes longer than this shows on a terminal how far it is. */
 #define PROGRESS_AFTER_USEC USEC_PER_SEC
+/* … and no more often than an eye can follow. */
+#define PROGRESS_EVERY_USEC (200 * USEC_PER_MSEC)
 
 static int read_options(const struct ctl *c, struct drain_options *o)
 {
@@ -33,6 +35,7 @@ static int read_options(const struct ctl *c, struct drain_options *o)
 struct progress {
 	uint64_t page_bytes;
 	bool terminal, shown;
+	uint64_t shown_usec; /* of the drain's time */
 };
 
 /* On stderr, on one line that is wiped at the end: stdout is for the report. */
@@ -41,14 +44,16 @@ static void show_progress(void *user, const struct drain_report *r)
 	struct progress *p = user;
 	char parked[FORMAT_MAX], took[FORMAT_MAX];
 
-	if (!p->terminal || r->took_usec < PROGRESS_AFTER_USEC)
+	if (!p->terminal || r->took_usec < PROGRESS_AFTER_USEC ||
+	    r->took_usec < p->shown_usec + PROGRESS_EVERY_USEC)
 		return;
 	p->shown = true;
-	(void)fprintf(stderr, "\r%s: pass %u, %s, %s still parked, %llu lists to go\033[K",
+	p->shown_usec = r->took_usec;
+	(void)fprintf(stderr, "\r%s: pass %u, %s, %s still parked, %llu list%s to go\033[K",
 		      drain_mode_name(r->mode), r->passes,
 		      format_usec(took, sizeof(took), r->took_usec),
 		      format_bytes(parked, sizeof(parked), r->pages_after * p->page_bytes),
-		      (unsigned long long)r->lists_above);
+		      (unsigned long long)r->lists_above, r->lists_above == 1 ? "" : "s");
 	(void)fflush(stderr);
 }
 

@@ -78,6 +78,23 @@ fake_control "park 1 0:Normal 20000"
 expect 0 'kernel:' "the kernel's own drain" drain --mode=kernel
 parked_is 0 || fail "the kernel's drain leaves $(parked) pages"
 
+# how far it is, where it takes long and somebody looks
+if command -v script >/dev/null; then
+	fake_control drain
+	fake_control "park 0 0:Normal 300000"
+	script -qec "$ctl --root=$FAKE_DIR drain --mode=squeeze --max-time=3s" /dev/null \
+		</dev/null >"$FAKE_DIR/screen" 2>&1
+	grep -q 'squeeze: pass [0-9]*, .*to go' "$FAKE_DIR/screen" ||
+		fail "no progress on a terminal: $(cat "$FAKE_DIR/screen")"
+	pass
+else
+	echo "SKIP: script (util-linux) is not installed: progress is not looked at"
+fi
+fake_control drain
+fake_control "park 0 0:Normal 300000"
+run drain --mode=squeeze --max-time=3s
+grep -q 'to go' <<<"$err" && fail "progress where nobody looks: $err"
+
 # signals
 for signal in INT TERM HUP; do
 	fake_control drain
