@@ -59,6 +59,7 @@ int verb_pcp(struct ctl *c);
 int verb_orders(struct ctl *c);
 int verb_drain(struct ctl *c);
 int verb_adopt(struct ctl *c);
+int verb_explain(struct ctl *c);
 int verb_rollback(struct ctl *c);
 int verb_doctor(struct ctl *c);
 int verb_metrics(struct ctl *c);

@@ -57,6 +57,7 @@ struct manager {
 	char status[256];     /* as the service manager was told last */
 	uint64_t last_parked_pages;
 	unsigned quiet_ticks;
+	uint64_t next_interval_usec;     /* the pause before the next tick, as it was meant */
 	bool source_failed[_SOURCE_MAX]; /* told */
 	bool stopping, stop_timed_out;
 };
@@ -115,6 +116,7 @@ static void decide(struct manager *m, bool facts_changed, struct act_time now)
 									: ENGINE_OBSERVE,
 		.facts_changed = facts_changed,
 		.facts = policies_facts(m->policies),
+		.interval_usec = m->next_interval_usec,
 		.limits = limits_of(m),
 		.knobs = knobs,
 	};
@@ -345,7 +347,8 @@ static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 	}
 	remember(m);
 	telemetry_note_tick(&m->telemetry, start, act_time_now());
-	r = sd_event_source_set_time_relative(s, next_interval(m));
+	m->next_interval_usec = next_interval(m);
+	r = sd_event_source_set_time_relative(s, m->next_interval_usec);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 	return r < 0 ? r : settle(m);

@@ -60,9 +60,10 @@ static void render_rule(const struct explain_rule *r, bool trim, struct text *t)
 {
 	char buf[FORMAT_MAX];
 
-	text_addf(t, "\n  %s/%s, priority %d%s: %s for %s", r->policy, r->rule, r->priority,
-		  r->observe ? ", only observes" : "", rule_state_name(r->state),
-		  usec_text(buf, r->in_state_usec));
+	text_addf(t, "\n  %s/%s, priority %d%s: %s", r->policy, r->rule, r->priority,
+		  r->observe ? ", only observes" : "", rule_state_name(r->state));
+	if (r->in_state_usec != USEC_INFINITY)
+		text_addf(t, " for %s", usec_text(buf, r->in_state_usec));
 	if (!trim)
 		text_addf(t, ", %s", explain_standing_name(r->standing));
 	if (r->value_known)
@@ -82,8 +83,10 @@ static void render_knob(const struct explanation *x, uint64_t page_bytes, struct
 	const struct engine_knob_view *k = &x->knob;
 	char name[KNOB_NAME_MAX], buf[FORMAT_MAX];
 
-	text_addf(t, "%s: %s for %s", knob_name(k->id, page_bytes, name), rule_state_name(k->state),
-		  usec_text(buf, x->now_usec - MIN_OF(k->since_usec, x->now_usec)));
+	text_addf(t, "%s: %s", knob_name(k->id, page_bytes, name), rule_state_name(k->state));
+	if (k->since_usec)
+		text_addf(t, " for %s",
+			  usec_text(buf, x->now_usec - MIN_OF(k->since_usec, x->now_usec)));
 	if (x->current_known)
 		text_addf(t, ", %" PRIu64 " (baseline %" PRIu64 ")", x->current, x->baseline);
 	if (k->policy[0])

@@ -256,7 +256,8 @@ static int fill_rule(struct explain_rule *x, const struct engine *en, uint32_t i
 		.asleep = engine_asleep(en, r),
 		.asleep_why = engine_asleep(en, r) ? p->match.why : "",
 		.state = r->state,
-		.in_state_usec = usec_since(en->now_usec, r->since_usec),
+		.in_state_usec = r->since_usec ? usec_since(en->now_usec, r->since_usec)
+					       : USEC_INFINITY,
 	};
 	x->standing = standing_of(en, r, id, &x->waits);
 	if (order) {

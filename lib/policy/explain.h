@@ -42,7 +42,7 @@ struct explain_rule {
 	bool observe, asleep;
 	const char *asleep_why; /* the first fact that does not hold; "" */
 	enum rule_state state;
-	uint64_t in_state_usec;
+	uint64_t in_state_usec; /* USEC_INFINITY: since the engine is there */
 	enum explain_standing standing;
 	const char *waits; /* what it waits for; "" */
 	bool value_known;
