@@ -252,7 +252,7 @@ static int fill_rule(struct explain_rule *x, const struct engine *en, uint32_t i
 		.file = r->def->file,
 		.line = r->def->line,
 		.priority = p->def->priority,
-		.observe = engine_lane_of(en, r) == LANE_OBSERVE,
+		.observe = p->def->mode == POLICY_OBSERVE,
 		.asleep = engine_asleep(en, r),
 		.asleep_why = engine_asleep(en, r) ? p->match.why : "",
 		.state = r->state,
