@@ -243,8 +243,9 @@ static const char *slot_reason(const struct slot *s, enum purpose p, const struc
 		return s->reason;
 	case PURPOSE_MOMENT:
 		return s->moment_reason;
+	case PURPOSE_RESTORE: /* why it was changed is no reason for putting it back */
+		return "back to what it was before pcptune";
 	case PURPOSE_UNDO:
-	case PURPOSE_RESTORE:
 	case PURPOSE_NONE:
 		break;
 	}
