@@ -136,7 +136,8 @@ static void on_event(void *user, const struct actor_event *ev)
 	t->self.foreign_writes += ev->kind == ACTOR_FOREIGN;
 	if (!result)
 		return;
-	t->self.writes[ev->kind == ACTOR_REFUSED ? WRITE_REFUSED : WRITE_DONE]++;
+	if (ev->kind != ACTOR_REFUSED) /* told once, counted each time: count_refusals() */
+		t->self.writes[WRITE_DONE]++;
 	if (ev->transient)
 		return;
 	knob_name(ev->id, t->page_bytes, shown.knob);
@@ -256,10 +257,11 @@ static void show_knob(struct state_knob *shown, const struct telemetry *t, const
 	copy_word(&shown->policy, v->policy);
 	copy_word(&shown->rule, v->rule);
 	(void)snprintf(shown->reason, sizeof(shown->reason), "%.*s", (int)STATE_WHY - 1,
-		       v->why[0]   ? v->why
-		       : k.owned   ? k.reason
-		       : k.text[0] ? k.text
-				   : "");
+		       k.state == KNOB_BLOCKED ? k.text
+		       : v->why[0]             ? v->why
+		       : k.owned               ? k.reason
+		       : k.text[0]             ? k.text
+					       : "");
 }
 
 static void refresh_knobs(struct telemetry *t, const struct snapshot *s,
@@ -285,12 +287,23 @@ static void refresh_knobs(struct telemetry *t, const struct snapshot *s,
 	t->state.drain_blocked = acting->drain_blocked;
 }
 
+static void count_refusals(struct telemetry *t, const struct actor *a)
+{
+	struct actor_knob k;
+	uint64_t n = 0;
+
+	for (unsigned i = 0; a && actor_knob_at(a, i, &k); i++)
+		n += k.refusals;
+	t->self.writes[WRITE_REFUSED] = n;
+}
+
 void telemetry_publish(struct telemetry *t, const struct snapshot *s, const struct engine *engine,
 		       const struct acting *acting, const struct log *log, struct act_time now)
 {
 	struct error e = {0};
 
 	refresh_knobs(t, s, engine, acting, now);
+	count_refusals(t, acting->actor);
 	if (!t->publish || !t->dirty)
 		return;
 	if (state_write(&t->state, t->root, now.real_usec, &t->scratch, &e) < 0) {

@@ -666,6 +666,80 @@ static unsigned open_descriptors(void)
 	return n;
 }
 
+/* What a tick sees: order 4 is off, and the lists hold so many blocks of it, or pages. */
+static void observe_lists(struct tree *t, struct actor *a, uint64_t blocks, uint64_t pages,
+			  bool prints_orders, struct act_time now)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+	struct pageset lists = {.nr_orders = 5, .order = {[4] = blocks}};
+
+	lists.value[PAGESET_COUNT] = pages;
+	s->taken_usec = now.mono_usec;
+	s->valid = SOURCE_BIT(SOURCE_ZONEINFO);
+	s->mthp.orders = t->env.orders;
+	s->zoneinfo.pagesets = &lists;
+	s->zoneinfo.nr_pagesets = 1;
+	s->zoneinfo.prints_orders = prints_orders;
+	actor_observe(a, s, now);
+	tree_settle_at(a, now);
+	free(s);
+}
+
+static void switch_off(struct tree *t, struct actor *a)
+{
+	(void)t;
+	assert_int_equal(ask(a, TREE_ORDER4, 1, tree_time(0)), 0);
+	tree_settle_at(a, tree_time(0));
+	assert_int_equal(ask(a, TREE_ORDER4, 0, tree_time(1)), 0);
+	tree_settle_at(a, tree_time(1));
+	(void)tree_count_events(a, _ACTOR_EVENT_MAX);
+}
+
+static void blocks_that_stay_after_an_order_went_off_are_noted_once(void **state)
+{
+	struct tree *t = *state;
+	struct actor *a = tree_actor(t, (struct actor_options){0});
+
+	switch_off(t, a);
+	for (uint64_t i = 2; i < 10; i++)
+		observe_lists(t, a, 3, 48, true, tree_time(i));
+	assert_int_equal(tree_count_events(a, ACTOR_NOTE), 1);
+	assert_int_equal(knob(a, TREE_ORDER4).writes, 2);
+	(void)actor_close(a);
+}
+
+static void the_single_file_drains_again_what_came_between_its_drain_and_its_store(void **state)
+{
+	const struct {
+		uint64_t blocks, pages;
+		bool prints_orders;
+		uint64_t writes; /* besides the two that switched it */
+	} cases[] = {
+		{0, 500, true, 0},
+		{5, 80, true, 2},
+		{0, 15, false, 0},
+		{0, 500, false, 1}, /* cannot be told apart: once is enough, since it is off now */
+	};
+	(void)state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct tree t = {0};
+		struct actor *a;
+
+		tree_make(&t, true);
+		a = tree_actor(&t, (struct actor_options){0});
+		switch_off(&t, a);
+		for (uint64_t at = 2; at < 10; at++)
+			observe_lists(&t, a, cases[i].blocks, cases[i].pages,
+				      cases[i].prints_orders, tree_time(at));
+		assert_int_equal(knob(a, TREE_ORDER4).writes, 2 + cases[i].writes);
+		assert_int_equal(knob(a, TREE_ORDER4).state, KNOB_FREE);
+		assert_int_equal(actor_unrestored(a, NULL), 0);
+		(void)actor_close(a);
+		tree_remove(&t);
+	}
+}
+
 static void a_thousand_changes_leave_no_descriptor_behind(void **state)
 {
 	struct tree *t = *state;
@@ -711,6 +785,8 @@ int main(void)
 		test(a_foreign_write_ends_a_moment),
 		test(lists_that_do_not_follow_the_fraction_are_noted_once),
 		test(the_single_file_is_spoken_to_in_its_own_numbers),
+		test(blocks_that_stay_after_an_order_went_off_are_noted_once),
+		test(the_single_file_drains_again_what_came_between_its_drain_and_its_store),
 		test(a_thousand_changes_leave_no_descriptor_behind),
 	};
 

@@ -252,6 +252,18 @@ static const char *slot_reason(const struct slot *s, enum purpose p, const struc
 	return k ? k->reason : "";
 }
 
+/* The fraction shows in the lists afterwards, and an order that went off is not on them any more.
+ */
+static void begin_check(struct slot *s, const struct knob_report *rep)
+{
+	bool shows = s->id.kind == KNOB_HIGH_FRACTION || rep->after == 0;
+
+	if (s->purpose != PURPOSE_MOMENT && rep->written)
+		s->check_left = shows ? CHECK_TICKS : 0;
+	else if (s->id.kind == KNOB_HIGH_FRACTION)
+		s->check_left = 0;
+}
+
 /* A value is where it should be: what the record and the slot say from now on. */
 static void succeed(struct actor *a, struct slot *s, const struct knob_report *rep,
 		    struct act_time now)
@@ -301,10 +313,7 @@ static void succeed(struct actor *a, struct slot *s, const struct knob_report *r
 		a->event[(a->first_event + a->nr_events - 1) % EVENTS_MAX].ledger_seq =
 			rep->written ? ledger_end(&a->ledger) - 1 : 0;
 	}
-	s->check_left = rep->written && s->id.kind == KNOB_HIGH_FRACTION &&
-					s->purpose != PURPOSE_MOMENT
-				? CHECK_TICKS
-				: 0;
+	begin_check(s, rep);
 }
 
 static void fail(struct actor *a, struct slot *s, const struct knob_report *rep,
@@ -820,6 +829,44 @@ static bool snapshot_value(const struct snapshot *snap, struct knob_id id, uint6
 	return false;
 }
 
+/* What was freed between its drain and its store is on the lists again: the single file once more.
+ */
+static void drain_again(struct actor *a, struct slot *s, struct act_time now)
+{
+	const struct actor_request req = {
+		.id = s->id, .value = 0, .reason = "blocks were freed while it was switched off"};
+
+	if (a->restoring || s->has_wanted || s->value != 0 ||
+	    actor_moment_begin(a, &req, true, now, NULL) < 0)
+		return;
+	actor_moment_end(a, s->id, now);
+}
+
+static void check_order(struct actor *a, struct slot *s, const struct snapshot *snap,
+			struct act_time now)
+{
+	char name[KNOB_NAME_MAX], text[200];
+	uint64_t blocks = 0;
+	int r = s->value == 0 ? knob_blocks_parked(snap, s->id.order, &blocks) : 0;
+
+	s->check_left--;
+	if (s->value != 0 || (r == 0 && blocks == 0)) {
+		s->check_left = 0;
+		return;
+	}
+	/* known or not: once it is off, one more drain takes what came in between */
+	if (snap->mthp.orders == ORDERS_SINGLE &&
+	    (r == 0 ? s->check_left > 0 : s->check_left == CHECK_TICKS - 1))
+		drain_again(a, s, now);
+	if (r < 0 || s->check_left > 0)
+		return;
+	(void)snprintf(text, sizeof(text),
+		       "%s: is 0, and %" PRIu64
+		       " blocks of order %u are on the lists all the same, three ticks later",
+		       knob_name(s->id, a->o.env->page_bytes, name), blocks, s->id.order);
+	actor_tell(a, ACTOR_NOTE, s, s->value, s->value, s->reason, text, now);
+}
+
 static void check_lists(struct actor *a, struct slot *s, const struct snapshot *snap,
 			struct act_time now)
 {
@@ -828,6 +875,10 @@ static void check_lists(struct actor *a, struct slot *s, const struct snapshot *
 	if (s->check_left == 0 || s->moment != MOMENT_NONE || s->job ||
 	    !snapshot_has(snap, SOURCE_ZONEINFO))
 		return;
+	if (s->id.kind == KNOB_PCP_ENABLED) {
+		check_order(a, s, snap, now);
+		return;
+	}
 	if (knob_check_zoneinfo(&snap->zoneinfo, s->value, &why) == KNOB_CHECK_AGREES) {
 		s->check_left = 0;
 		return;

@@ -512,6 +512,8 @@ uint64_t drain_next_usec(const struct drain *d)
 		next = MIN_OF(next, d->pass_usec + d->o.pass_limit_usec);
 	if (d->r.state < DRAIN_ENDING)
 		next = MIN_OF(next, d->begin_usec + d->o.max_time_usec);
+	if (d->r.state == DRAIN_ENDING && !d->has_moment && (!d->pass || d->r.blocked))
+		next = 0; /* nothing more to wait for */
 	return next;
 }
 

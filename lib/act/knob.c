@@ -225,3 +225,27 @@ enum knob_check knob_check_zoneinfo(const struct zoneinfo *zi, uint64_t fraction
 	}
 	return result;
 }
+
+int knob_blocks_parked(const struct snapshot *s, unsigned order, uint64_t *ret)
+{
+	const struct zoneinfo *zi = &s->zoneinfo;
+	const struct mthp_size *size = snapshot_has(s, SOURCE_MTHP) ? mthp_by_order(&s->mthp, order)
+								    : NULL;
+	uint64_t blocks = 0, pages = 0;
+
+	if (!snapshot_has(s, SOURCE_ZONEINFO) || order >= PCP_ORDERS_MAX)
+		return -ENODATA;
+	for (uint32_t i = 0; i < zi->nr_pagesets; i++) {
+		pages += zi->pagesets[i].value[PAGESET_COUNT];
+		blocks += zi->pagesets[i].order[order];
+	}
+	*ret = blocks;
+	if (zi->prints_orders)
+		return 0;
+	for (uint32_t i = 0; size && i < size->nr_stats; i++)
+		if (size->stat[i].valid && streq(size->stat[i].name, "pcp_order_stat")) {
+			*ret = size->stat[i].value;
+			return 0;
+		}
+	return pages >> order == 0 ? 0 : -ENODATA;
+}

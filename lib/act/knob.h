@@ -73,3 +73,9 @@ enum knob_check {
  * `high`, which follows on use. KNOB_CHECK_DIFFERS: `e` (may be NULL) names the first list.
  */
 enum knob_check knob_check_zoneinfo(const struct zoneinfo *zi, uint64_t fraction, struct error *e);
+
+/*
+ * How many blocks of `order` are on all lists: by the orderN lines of zoneinfo, else by
+ * pcp_order_stat; else 0 where all lists together hold less than one block. -ENODATA: unknown.
+ */
+int knob_blocks_parked(const struct snapshot *s, unsigned order, uint64_t *ret);
