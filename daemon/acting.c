@@ -219,6 +219,7 @@ static void drain_begin(struct acting *a, enum engine_drain what, const char *re
 		return;
 	}
 	a->drain_told = false;
+	a->drains_begun++;
 	(void)snprintf(a->drain_reason, sizeof(a->drain_reason), "%s", reason);
 	log_fields(a->log, LOG_NOTICE, f.list, "%s: giving parked pages back (%s)",
 		   drain_mode_name(o.mode), reason);

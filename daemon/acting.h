@@ -27,6 +27,7 @@ struct acting {
 	struct instance_lock lock;
 	struct actor *actor; /* NULL: only observing, nothing can be written */
 	struct drain *drain;
+	uint64_t drains_begun; /* tells one drain from the next */
 	struct acting_listener listener;
 	bool drain_blocked;             /* a pass hangs right now */
 	bool drain_told;                /* its end was told, its hung pass is still out there */

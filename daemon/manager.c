@@ -53,8 +53,9 @@ struct manager {
 	struct telemetry telemetry;
 	struct remembered remembered;
 	struct wake wake;
-	const char *disabled; /* which kill switch is thrown, or NULL */
-	char status[256];     /* as the service manager was told last */
+	const char *disabled;   /* which kill switch is thrown, or NULL */
+	char status[256];       /* as the service manager was told last */
+	uint64_t watched_drain; /* the number of the drain that drain_io watches */
 	uint64_t last_parked_pages;
 	unsigned quiet_ticks;
 	uint64_t next_interval_usec;     /* the pause before the next tick, as it was meant */
@@ -189,12 +190,13 @@ static int on_drain_io(sd_event_source *s, int fd, uint32_t revents, void *userd
 /* A drain comes and goes; its descriptor is watched while it is there. */
 static int watch_drain(struct manager *m)
 {
-	if (!m->acting.drain)
+	if (!m->acting.drain || m->watched_drain != m->acting.drains_begun)
 		m->drain_io = sd_event_source_disable_unref(m->drain_io);
-	else if (!m->drain_io)
-		return sd_event_add_io(m->event, &m->drain_io, drain_fd(m->acting.drain), EPOLLIN,
-				       on_drain_io, m);
-	return 0;
+	m->watched_drain = m->acting.drains_begun;
+	if (!m->acting.drain || m->drain_io)
+		return 0;
+	return sd_event_add_io(m->event, &m->drain_io, drain_fd(m->acting.drain), EPOLLIN,
+			       on_drain_io, m);
 }
 
 /* After anything that may have changed what acting waits for. */
@@ -213,12 +215,7 @@ static int settle(struct manager *m)
 
 static int dispatch(struct manager *m)
 {
-	/* the drain's descriptor may be closed in here, and epoll must not watch a stranger's */
-	bool drained = m->acting.drain != NULL;
-
 	acting_dispatch(&m->acting, act_time_now());
-	if (drained && !m->acting.drain)
-		m->drain_io = sd_event_source_disable_unref(m->drain_io);
 	return settle(m);
 }
 
