@@ -9,7 +9,9 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
@@ -78,8 +80,11 @@ static void progress(void *user, const struct drain_report *r)
 	(void)r;
 }
 
-static void run_drain(struct live *l, const struct drain_options *o)
+/* Whether every list came to where this drain brings it; other work may hold one above. */
+static bool run_drain_once(struct live *l, const struct drain_options *o)
 {
+	bool at_floor;
+
 	_cleanup_(text_free) struct text text = {0};
 	struct actor *a = open_actor(l);
 	struct drain *d = NULL;
@@ -98,18 +103,27 @@ static void run_drain(struct live *l, const struct drain_options *o)
 	drain_report_print(drain_report(d), l->env.page_bytes, &text);
 	print_message("%s", text_str(&text));
 	assert_int_equal(r, 0);
-	assert_int_not_equal(drain_report(d)->end, DRAIN_END_NOT_YET);
-	assert_true(drain_report(d)->pages_after <= drain_report(d)->pages_before);
 	assert_int_equal(fraction_now(l), l->fraction);
+	at_floor = drain_report(d)->end == DRAIN_END_FLOOR;
 	(void)drain_free(d, act_time_now());
 	(void)actor_close(a);
+	return at_floor;
+}
+
+static void run_drain(struct live *l, const struct drain_options *o)
+{
+	for (int i = 0; i < 5; i++) {
+		park_everywhere();
+		if (run_drain_once(l, o))
+			return;
+	}
+	fail_msg("five times some list did not come down; the reports are above");
 }
 
 static void a_trim_leaves_the_fraction_alone(void **state)
 {
 	const struct drain_options o = {.mode = DRAIN_TRIM, .reason = "live test"};
 
-	park_everywhere();
 	run_drain(*state, &o);
 }
 
@@ -117,7 +131,6 @@ static void a_squeeze_returns_pages_and_puts_the_fraction_back(void **state)
 {
 	const struct drain_options o = {.mode = DRAIN_SQUEEZE, .reason = "live test"};
 
-	park_everywhere();
 	run_drain(*state, &o);
 }
 
@@ -125,64 +138,107 @@ static void a_fast_squeeze_returns_pages_and_puts_the_fraction_back(void **state
 {
 	const struct drain_options o = {.mode = DRAIN_SQUEEZE, .fast = true, .reason = "live test"};
 
-	park_everywhere();
 	run_drain(*state, &o);
 }
 
-/* Squeezes in a child until a signal ends it; the first pass tells the parent through `fd`. */
-static void tell_parent(void *user, const struct drain_report *r)
+#define NOT_HERE 77 /* the child's word for a kernel without squeezes */
+
+/*
+ * Squeezes in a child until a signal ends it. Before its first pass, with the fraction raised, it
+ * waits for the parent to have looked. In shared memory, since a pass has descriptors of its own.
+ */
+struct meeting {
+	atomic_bool arrived, go_on;
+};
+
+static int meet_parent(void *user, enum act_point point, const char *rel)
 {
-	(void)!write(*(const int *)user, "x", r->passes == 1);
+	struct meeting *m = user;
+
+	(void)rel;
+	if (point != ACT_PASS || atomic_exchange(&m->arrived, true))
+		return 0;
+	for (int i = 0; i < 6000 && !atomic_load(&m->go_on); i++)
+		(void)usleep(10000);
+	return 0;
 }
 
-static int squeeze_in_child(struct live *l, int fd)
+static int squeeze_in_child(struct live *l, struct meeting *m)
 {
 	const struct drain_options o = {
-		.mode = DRAIN_SQUEEZE, .reason = "live test", .max_time_usec = USEC_PER_MINUTE};
-	const struct actor_options ao = {.env = &l->env};
+		.mode = DRAIN_SQUEEZE,
+		.reason = "live test",
+		.max_time_usec = 10 * USEC_PER_MINUTE,
+		.pass_limit_usec = 10 * USEC_PER_MINUTE,
+	};
+	struct act_env env = l->env;
+	const struct actor_options ao = {.env = &env};
 	struct actor *a = NULL;
 	struct drain *d = NULL;
+	struct error e = {0};
 	sigset_t set;
-	int stop, r;
+	int r, stop;
 
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGINT);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	stop = signalfd(-1, &set, SFD_CLOEXEC);
-	if (actor_open(&a, &ao, act_time_now(), NULL) < 0 ||
-	    drain_start(&d, &l->env, a, &o, act_time_now(), NULL) < 0)
+	env.hook = (struct act_hook){meet_parent, m};
+	r = actor_open(&a, &ao, act_time_now(), &e);
+	if (r == 0)
+		r = drain_start(&d, &env, a, &o, act_time_now(), &e);
+	if (r == -EOPNOTSUPP || r == -EPERM)
+		return NOT_HERE;
+	if (r < 0) {
+		print_message("%s\n", e.text);
 		return 3;
-	r = drain_run(d, stop, tell_parent, &fd);
-	return r == -EINTR ? 0 : 1;
+	}
+	return drain_run(d, stop, NULL, NULL) == -EINTR ? 0 : 1;
+}
+
+/* Until the child is at its first pass; false where this kernel has no squeeze. */
+static bool wait_for_child(struct meeting *m, pid_t pid)
+{
+	int status;
+
+	while (!atomic_load(&m->arrived)) {
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_HERE)
+				return false;
+			fail_msg("the child never came to its first pass (status %x)",
+				 (unsigned)status);
+		}
+		(void)usleep(1000);
+	}
+	return true;
 }
 
 static void interrupt_squeeze(struct live *l, int sig)
 {
-	int fds[2], status;
-	uint64_t during;
-	char c;
+	struct meeting *m =
+		mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status;
 	pid_t pid;
 
+	assert_true(m != MAP_FAILED);
 	park_everywhere();
-	assert_int_equal(pipe(fds), 0);
 	pid = fork();
 	if (pid == 0)
-		_exit(squeeze_in_child(l, fds[1]));
-	(void)close(fds[1]);
-	if (read(fds[0], &c, 1) != 1) {
-		(void)waitpid(pid, &status, 0);
-		(void)close(fds[0]);
+		_exit(squeeze_in_child(l, m));
+	if (!wait_for_child(m, pid)) {
+		(void)munmap(m, sizeof(*m));
 		skip();
 	}
-	during = fraction_now(l);
+	assert_int_equal(fraction_now(l), HIGH_FRACTION_MAX);
 	(void)kill(pid, sig);
+	/* the fraction comes back although the pass has not */
+	for (int i = 0; sig != SIGKILL && i < 2000 && fraction_now(l) != l->fraction; i++)
+		(void)usleep(10000);
+	assert_int_equal(fraction_now(l), sig == SIGKILL ? HIGH_FRACTION_MAX : l->fraction);
+	atomic_store(&m->go_on, true);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	(void)close(fds[0]);
-	print_message("fraction during the squeeze %llu, after signal %d %llu\n",
-		      (unsigned long long)during, sig, (unsigned long long)fraction_now(l));
-	if (sig != SIGKILL)
-		assert_int_equal(fraction_now(l), l->fraction);
+	(void)munmap(m, sizeof(*m));
 }
 
 static void an_interrupted_squeeze_puts_the_fraction_back(void **state)
