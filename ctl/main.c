@@ -62,9 +62,10 @@ static const struct verb verbs[] = {
 	  "The names are explained in doc/metrics.md.\n" },
 	{ "explain", "[KNOB]", "every rule that could have a knob, and what is missing",
 	  OPTION_BIT(OPTION_POLICY_DIR), 0, 1, verb_explain,
-	  "Decides by itself from three looks at this machine a second apart, and writes nothing.\n"
-	  "KNOB is high_fraction, pcp_enabled/SIZE, or trim for the rules that trim; without it,\n"
-	  "all of them. Conditions that look further back are unknown for want of a past.\n" },
+	  "Decides by itself from three looks at this machine a second apart, and writes\n"
+	  "nothing. KNOB is high_fraction, pcp_enabled/SIZE, or trim for the rules that\n"
+	  "trim; without it, all of them. Conditions that look further back than the three\n"
+	  "looks are unknown.\n" },
 	{ "policy check", "[FILE...]", "every error of policy files, and warnings",
 	  OPTION_BIT(OPTION_POLICY_DIR), 0, OPERANDS_MAX, verb_policy_check,
 	  "Without FILE: of the installed policies. Exits with 1 where there is an error.\n" },

@@ -136,7 +136,8 @@ class TheShippedPolicy(live.LiveTest):
                 policy.append(fault_loop(2, live.cpus()[0]))
                 live.wait_until("the list was trimmed meanwhile", lambda: self.trims(daemon) == 1)
                 self.assertEqual(daemon.stop(), 0, daemon.said())
-            noise = max(control) - min(control)
+            # what differs by less than 3% cannot be told apart in runs as short as these
+            noise = max(max(control) - min(control), 0.03 * statistics.median(control))
             print(
                 f"faults a second: control {statistics.median(control):.0f} (noise {noise:.0f}), "
                 f"with the policy {statistics.median(policy):.0f}",
