@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -266,6 +267,7 @@ static int on_cpus(uint64_t processes, size_t size, uint64_t faults, time_t seco
 		if (pid == 0) {
 			char c;
 
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 			pin(cpu % CPU_SETSIZE);
 			close(gate[1]);
 			(void)!read(gate[0], &c, 1);
