@@ -127,6 +127,18 @@ static void block_here(struct tree *t)
 	(void)pthread_mutex_unlock(&t->mutex);
 }
 
+/* A kernel prints a whole line, however few digits of it were written. */
+static void complete_line(const struct tree *t, const char *rel)
+{
+	_cleanup_(text_free) struct text text = {0};
+
+	if (sysroot_read(&t->root, rel, &text) < 0 || text.len == 0 ||
+	    text.data[text.len - 1] == '\n')
+		return;
+	text_add(&text, "\n");
+	tree_write(t, rel, text_str(&text));
+}
+
 static int at_point(void *user, enum act_point point, const char *rel)
 {
 	struct tree *t = user;
@@ -142,6 +154,8 @@ static int at_point(void *user, enum act_point point, const char *rel)
 	if (atomic_load(&t->fail_point) == (int)point &&
 	    (!t->fail_rel || streq(t->fail_rel, rel)) && atomic_fetch_sub(&t->fail_left, 1) > 0)
 		return atomic_load(&t->fail_with);
+	if (point == ACT_KNOB_VERIFY)
+		complete_line(t, rel);
 	if (point == ACT_PASS)
 		decay(t);
 	if (point == ACT_PASS_DONE)

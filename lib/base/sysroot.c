@@ -110,6 +110,8 @@ int sysroot_read_u64(const struct sysroot *root, const char *rel, uint64_t *ret)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
+	if (n == 0 || buf[n - 1] != '\n') /* cut off: what is left may be another number */
+		return -EBADMSG;
 	buf[n] = '\0';
 	return parse_u64(buf, ret) < 0 ? -EBADMSG : 0;
 }

@@ -243,6 +243,19 @@ class ForeignWrites(safety.SafetyTest):
         self.assertEqual(self.fake.fraction(), 50, "what they had left is the baseline")
         self.covered(1, "yield-for")
 
+    def test_are_not_what_text_is_that_is_cut_off(self):
+        self.start_fake()
+        d = self.enforcing(100)
+        for cut in (0, 1, 2, 3):
+            ticks = d.ticks()
+            self.fake.control(f"fault {FRACTION} read cut {cut}")
+            wait_until("ticks pass", lambda: d.ticks() > ticks + 2)
+            self.fake.control("clear")
+            self.assertFalse(d.lines("somebody else"), d.said())
+        self.assertEqual(d.stop(), 0, d.said())
+        self.assertEqual(self.fake.fraction(), 0, "it is still ours to put back")
+        self.covered(4, "places where a number is cut off")
+
     def test_to_each_kind_of_knob_are_seen(self):
         for options, rel, ours, theirs in (
             (("--orders=per-size",), size_switch(64), "1", "0"),

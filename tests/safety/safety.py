@@ -173,7 +173,7 @@ class Daemon:
         for name, text in policies.items():
             (etc / "policies.d" / f"{name}.policy").write_text(text)
         (etc / "pcptuned.conf").write_text(
-            f"[Daemon]\nIdleInterval=1s\nMinHold=0\n{config}\n[Limits]\n{limits}\n"
+            f"[Daemon]\nIdleInterval=1s\n{'' if 'MinHold' in config else 'MinHold=0'}\n{config}\n[Limits]\n{limits}\n"
             f"[Metrics]\nListen={self.fake.dir}/run/metrics\n"
         )
 
