@@ -60,6 +60,7 @@ struct manager {
 	unsigned quiet_ticks;
 	uint64_t next_interval_usec;     /* the pause before the next tick, as it was meant */
 	bool source_failed[_SOURCE_MAX]; /* told */
+	bool facts_changed;              /* not yet told to the engine */
 	bool stopping, stop_timed_out;
 };
 
@@ -332,6 +333,7 @@ static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 	take_snapshot(m, 0);
 	tell_sources(m);
 	changed = wake_take_changes(&m->wake);
+	m->facts_changed |= changed;
 	if (changed)
 		policies_refresh_facts(m->policies, &m->root, m->snapshot);
 	if (controllable_orders(m->snapshot) != orders)
@@ -339,7 +341,11 @@ static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 	acting_observe(&m->acting, m->snapshot, start);
 	if (!m->stopping) {
 		obey_kill_switch(m, start);
-		decide(m, changed, start);
+		/* restore, then observe: a value that is on its way back is nobody's decision */
+		if (!m->disabled || acting_stopped(&m->acting, true)) {
+			decide(m, m->facts_changed, start);
+			m->facts_changed = false;
+		}
 		tell_status(m);
 	}
 	remember(m);
