@@ -169,10 +169,13 @@ static uint64_t next_interval(struct manager *m)
 static void on_wake(void *userdata)
 {
 	struct manager *m = userdata;
-	uint64_t pause = MAX_OF(m->config.interval_usec, reading_pause(m));
+	uint64_t soon =
+		m->telemetry.last_tick_usec + MAX_OF(m->config.interval_usec, reading_pause(m));
+	uint64_t due = soon;
 
 	m->quiet_ticks = 0;
-	(void)sd_event_source_set_time(m->tick, m->telemetry.last_tick_usec + pause);
+	(void)sd_event_source_get_time(m->tick, &due);
+	(void)sd_event_source_set_time(m->tick, MIN_OF(due, soon));
 }
 
 static int rearm_acting(struct manager *m)

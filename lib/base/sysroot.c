@@ -194,8 +194,10 @@ static bool is_kernel_mount(const struct sysroot *root, const char *rel, long ma
 
 bool sysroot_is_live(const struct sysroot *root)
 {
+	/* containers mount parts of sysfs, not the whole */
 	return is_kernel_mount(root, "proc", PROC_SUPER_MAGIC) &&
-	       is_kernel_mount(root, "sys", SYSFS_MAGIC);
+	       (is_kernel_mount(root, "sys", SYSFS_MAGIC) ||
+		is_kernel_mount(root, "sys/kernel", SYSFS_MAGIC));
 }
 
 int kept_file_read(struct kept_file *f, const struct sysroot *root, struct text *into)
