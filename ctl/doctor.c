@@ -418,6 +418,37 @@ static void look_at_record(struct doctor *d)
 		     "%s", e.text);
 }
 
+static void look_at_events(struct doctor *d, const struct daemon_state *s)
+{
+	for (uint32_t i = 0; i < s->nr_events; i++) {
+		const struct state_event *e = &s->events[i];
+
+		if (streq(e->state, "events") || streq(e->state, "off"))
+			continue;
+		find(d, streq(e->state, "broken") ? LEVEL_PROBLEM : LEVEL_NOTE, "events",
+		     "such changes are noticed later, or not at all",
+		     "where the unit's restrictions are the cause, a drop-in of the package's "
+		     "documentation lifts them; [Events] in pcptuned.conf switches a source off",
+		     "%s: %s", e->source, e->reason);
+	}
+}
+
+/* The unit lets only this machine connect; the URL says where the daemon listens. */
+static void look_at_listening(struct doctor *d, const char *url)
+{
+	const char *address = strstr(url, "://");
+
+	address = address ? address + 3 : url;
+	if (!address[0] || address[0] == '/' || strncmp(address, "127.", 4) == 0 ||
+	    strncmp(address, "[::1]", 5) == 0 || strncmp(address, "localhost", 9) == 0 ||
+	    strncmp(address, "unix", 4) == 0)
+		return;
+	find(d, LEVEL_NOTE, "metrics", "the packaged unit lets only this machine connect",
+	     "allow the scraping hosts with the drop-in 10-listen.conf of the package's "
+	     "documentation (IPAddressAllow=)",
+	     "the daemon listens on %s", address);
+}
+
 static void look_at_daemon(struct doctor *d)
 {
 	_cleanup_(holder_free) struct holder h = {0};
@@ -427,7 +458,11 @@ static void look_at_daemon(struct doctor *d)
 		find(d, LEVEL_OK, "daemon", NULL, NULL, "%s runs (pid %lld)",
 		     h.lock.program[0] ? h.lock.program : "pcptuned",
 		     (long long)(h.lock.pid ? h.lock.pid : h.state.pid));
-	else if (h.is == HOLDER_NONE)
+	if (h.is == HOLDER_RUNS && h.has_state) {
+		look_at_events(d, &h.state);
+		look_at_listening(d, h.state.metrics);
+	}
+	if (h.is == HOLDER_NONE)
 		find(d, LEVEL_NOTE, "daemon", "nothing is tuned; read verbs work without it",
 		     "systemctl start pcptuned, or run pcptuned by hand", "pcptuned does not run");
 	if (h.stale_state)

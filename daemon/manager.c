@@ -352,6 +352,7 @@ static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 		tell_status(m);
 	}
 	remember(m);
+	wake_show(&m->wake, &m->telemetry);
 	telemetry_note_tick(&m->telemetry, start, act_time_now());
 	m->next_interval_usec = next_interval(m);
 	r = sd_event_source_set_time_relative(s, m->next_interval_usec);

@@ -53,6 +53,22 @@ void telemetry_mode(struct telemetry *t, bool enforce, const char *why)
 	t->dirty = true;
 }
 
+void telemetry_event_source(struct telemetry *t, uint32_t i, const char *source, const char *state,
+			    const char *why, uint64_t events, uint64_t overruns)
+{
+	struct state_event *shown = &t->state.events[i];
+
+	t->self.events[i] = events;
+	t->self.event_overruns[i] = overruns;
+	t->state.nr_events = MAX_OF(t->state.nr_events, i + 1);
+	if (streq(shown->source, source) && streq(shown->state, state))
+		return;
+	(void)snprintf(shown->source, sizeof(shown->source), "%s", source);
+	(void)snprintf(shown->state, sizeof(shown->state), "%s", state);
+	(void)snprintf(shown->reason, sizeof(shown->reason), "%.*s", (int)STATE_WHY - 1, why);
+	t->dirty = true;
+}
+
 void telemetry_note_tick(struct telemetry *t, struct act_time start, struct act_time end)
 {
 	uint64_t took = end.mono_usec - start.mono_usec;

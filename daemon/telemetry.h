@@ -36,6 +36,9 @@ void telemetry_stop(struct telemetry *t);
 
 /* The mode as it is now, and why it only observes where that was not asked for ("" otherwise). */
 void telemetry_mode(struct telemetry *t, bool enforce, const char *why);
+/* How source number `i` of events stands, and what came of it so far. */
+void telemetry_event_source(struct telemetry *t, uint32_t i, const char *source, const char *state,
+			    const char *why, uint64_t events, uint64_t overruns);
 void telemetry_note_tick(struct telemetry *t, struct act_time start, struct act_time end);
 void telemetry_note_decision(struct telemetry *t, const struct decision *d, struct act_time now);
 /* What acting tells its listener. */

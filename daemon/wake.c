@@ -76,6 +76,19 @@ void wake_prepare(struct wake *w, struct sensor *sensor)
 	sensor_set_events(sensor, &events);
 }
 
+_Static_assert((unsigned)_EVENT_SOURCE_MAX <= STATE_EVENTS_MAX, "room for every source");
+
+void wake_show(const struct wake *w, struct telemetry *t)
+{
+	for (enum event_source s = 0; w->sources && s < _EVENT_SOURCE_MAX; s++) {
+		const struct watch *watch = event_sources_watch(w->sources, s);
+
+		telemetry_event_source(t, (uint32_t)s, event_source_name(s),
+				       watch_state_name(watch->state), watch->why.text,
+				       watch->events, watch->overruns);
+	}
+}
+
 bool wake_take_changes(struct wake *w)
 {
 	bool changed = w->facts;

@@ -8,6 +8,7 @@
 #include "config.h"
 #include "events/events.h"
 #include "policies.h"
+#include "telemetry.h"
 
 struct wake {
 	struct event_sources *sources; /* NULL: none */
@@ -26,6 +27,9 @@ int wake_policies(struct wake *w, const struct policies *p) _must_check_;
 
 /* Before each take: CPUs, nodes and sizes anew after hotplug, and the events. */
 void wake_prepare(struct wake *w, struct sensor *sensor);
+
+/* Shows how each source stands. */
+void wake_show(const struct wake *w, struct telemetry *t);
 
 /* True if something changed that [Match] and Value= rest on; clears it. */
 bool wake_take_changes(struct wake *w);

@@ -833,6 +833,28 @@ static void emit_drain_blocked(struct render *r)
 		put0(r, r->in->state->drain_blocked);
 }
 
+static void emit_event_source_up(struct render *r)
+{
+	const struct daemon_state *s = r->in->state;
+
+	for (uint32_t i = 0; s && i < s->nr_events; i++)
+		put(r, strcmp(s->events[i].state, "events") == 0, s->events[i].source, NULL, NULL,
+		    NULL);
+}
+
+/* `arg` is where the counters, one a source, stand in self_stats. */
+static void emit_events(struct render *r)
+{
+	const struct daemon_state *s = r->in->state;
+	uint64_t n[STATE_EVENTS_MAX];
+
+	if (!s || !r->in->self)
+		return;
+	memcpy(n, (const char *)r->in->self + r->family->arg, sizeof(n));
+	for (uint32_t i = 0; i < s->nr_events; i++)
+		put(r, (double)n[i], s->events[i].source, NULL, NULL, NULL);
+}
+
 static void emit_enforcing(struct render *r)
 {
 	if (r->in->state)
@@ -1026,6 +1048,14 @@ static const struct family families[] = {
 	  .sources = SOURCE_BIT(SOURCE_KNOBS), .emit = emit_knob_value,
 	  .help = "The value of a knob now. Basic: high_fraction, and the controllable orders "
 		  "as far as there is room." },
+	{ GAUGE("event_source_up", SERIES_FULL, ""), .labels = { "source" },
+	  .emit = emit_event_source_up,
+	  .help = "1 while the kernel tells the daemon of this kind of events." },
+	{ COUNTER("events", SERIES_FULL, ""), .labels = { "source" }, .emit = emit_events,
+	  .arg = SELF(events), .help = "Events that the kernel told of." },
+	{ COUNTER("event_overruns", SERIES_FULL, ""), .labels = { "source" },
+	  .emit = emit_events, .arg = SELF(event_overruns),
+	  .help = "Times that the kernel had to drop events; everything was then looked at anew." },
 	/* everything else in the snapshot */
 	{ GAUGE("zone_parked_pages", SERIES_FULL, "pages"), .labels = { "node", "zone" },
 	  .sources = ZONES, .emit = emit_zone_parked_pages,

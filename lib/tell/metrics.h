@@ -53,6 +53,8 @@ struct self_stats {
 	uint64_t drains[_DRAIN_METRIC_MAX], drained_pages, drain_usec;
 	uint64_t guard_trips, foreign_writes;
 	uint64_t policies_active, policies_sleeping, policies_invalid;
+	/* in the order of daemon_state.events */
+	uint64_t events[STATE_EVENTS_MAX], event_overruns[STATE_EVENTS_MAX];
 	struct process_stats process;
 };
 

@@ -129,6 +129,15 @@ static void put_drain(struct json_out *j, const struct state_drain *d)
 	json_end_object(j);
 }
 
+static void put_event(struct json_out *j, const struct state_event *e)
+{
+	json_begin_object(j, NULL);
+	json_put_str(j, "source", e->source);
+	json_put_str(j, "state", e->state);
+	json_put_str(j, "reason", e->reason);
+	json_end_object(j);
+}
+
 void state_to_json(const struct daemon_state *s, struct text *out)
 {
 	struct json_out j = JSON_OUT(out);
@@ -166,6 +175,10 @@ void state_to_json(const struct daemon_state *s, struct text *out)
 		put_drain(&j, &s->drains[i]);
 	json_end_array(&j);
 	json_put_bool(&j, "drain_blocked", s->drain_blocked);
+	json_begin_array(&j, "events");
+	for (uint32_t i = 0; i < s->nr_events; i++)
+		put_event(&j, &s->events[i]);
+	json_end_array(&j);
 	json_end_object(&j);
 }
 
@@ -319,6 +332,13 @@ static void read_drain(struct json_object *o, struct state_drain *d)
 	get_str(o, "reason", d->reason, sizeof(d->reason));
 }
 
+static void read_event(struct json_object *o, struct state_event *e)
+{
+	get_str(o, "source", e->source, sizeof(e->source));
+	get_str(o, "state", e->state, sizeof(e->state));
+	get_str(o, "reason", e->reason, sizeof(e->reason));
+}
+
 static void read_head(struct json_object *o, struct daemon_state *s)
 {
 	uint64_t pid;
@@ -342,6 +362,10 @@ static int read_lists(struct json_object *o, struct daemon_state *s)
 	struct json_object *a;
 	size_t nr;
 
+	nr = MIN_OF(get_array(o, "events", &a), (size_t)STATE_EVENTS_MAX);
+	for (size_t i = 0; i < nr; i++)
+		read_event(json_object_array_get_idx(a, i), &s->events[i]);
+	s->nr_events = (uint32_t)nr;
 	nr = MIN_OF(get_array(o, "knobs", &a), (size_t)STATE_KNOBS_MAX);
 	for (; s->nr_knobs < nr; s->nr_knobs++)
 		read_knob(json_object_array_get_idx(a, s->nr_knobs), &s->knobs[s->nr_knobs]);

@@ -28,7 +28,8 @@
  *     "drains": [{"time": …, "mode": "trim", "policy": "…", "rule": "Trim idle", "result": "done",
  *                 "before_pages": 9000, "after_pages": 400, "passes": 12, "seconds": 0.4,
  *                 "reason": "…"}],
- *     "drain_blocked": false
+ *     "drain_blocked": false,
+ *     "events": [{"source": "hotplug", "state": "events", "reason": ""}]   or "scan", "absent", …
  *   }
  *
  * A value or baseline that is not known is null. Decisions and drains come newest first.
@@ -109,6 +110,15 @@ struct state_drain {
 	char reason[STATE_WHY];
 };
 
+/* A source of events that is configured. */
+struct state_event {
+	char source[STATE_WORD];
+	char state[STATE_WORD]; /* "events": it works; "off", "scan", "absent", "denied", "broken"
+				 */
+	char reason[STATE_WHY];
+};
+
+#define STATE_EVENTS_MAX    4U
 #define STATE_KNOBS_MAX     24U /* the fraction and one for each order */
 #define STATE_DECISIONS_MAX 16U
 #define STATE_DRAINS_MAX    8U
@@ -137,6 +147,8 @@ struct daemon_state {
 	struct state_drain drains[STATE_DRAINS_MAX];
 	uint32_t nr_drains;
 	bool drain_blocked;
+	struct state_event events[STATE_EVENTS_MAX];
+	uint32_t nr_events;
 };
 
 /* Frees `policies` (by free(3)) and clears everything. */
