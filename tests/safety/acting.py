@@ -278,6 +278,17 @@ class ForeignWrites(safety.SafetyTest):
 class Refusals(safety.SafetyTest):
     promise = 4
 
+    def test_show_in_status_as_long_as_they_last(self):
+        self.start_fake()
+        self.fake.control(f"fault {FRACTION} write EIO")
+        d = self.daemon({"p": policy(100)}).ready()
+        wait_until("status says so", lambda: "failed" in self.ctl("status").stdout, words=d.said)
+        self.fake.control("clear")
+        wait_until("it is accepted", lambda: self.fake.fraction() == 100, words=d.said)
+        wait_until("status says no more", lambda: "failed" not in self.ctl("status").stdout, words=d.said)
+        self.assertEqual(d.stop(), 0, d.said())
+        self.covered(1, "refusal that lasts")
+
     def test_are_not_what_an_interrupted_call_is(self):
         self.start_fake()
         for op in ("write", "read"):
@@ -296,8 +307,6 @@ class Refusals(safety.SafetyTest):
                 d = self.daemon({"p": policy(100), "o": order_policy("64kB")}).ready()
                 start = d.until_said("cannot write 100")
                 wait_until("the other knob goes on", lambda: self.fake.read(size_switch(64)) == "1", words=d.said)
-                if errno == "EIO":
-                    wait_until("status says so", lambda: "failed" in self.ctl("status").stdout, words=d.said)
                 wait_until("it is accepted", lambda: self.fake.fraction() == 100, words=d.said)
                 d.until_said("takes it again")
                 self.assertEqual(len(d.lines("cannot write 100")), 1, d.said())
