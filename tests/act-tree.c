@@ -117,13 +117,17 @@ static void decay(struct tree *t)
 	tree_write_zoneinfo(t);
 }
 
-static void block_here(struct tree *t)
+/* Blocks where tree_block() asked for it, once; tree_unblock() takes that back, too. */
+static void block_at(struct tree *t, enum act_point point)
 {
 	(void)pthread_mutex_lock(&t->mutex);
-	atomic_store(&t->is_blocked, true);
-	(void)pthread_cond_broadcast(&t->cond);
-	while (atomic_load(&t->is_blocked))
-		(void)pthread_cond_wait(&t->cond, &t->mutex);
+	if (atomic_load(&t->block_point) == (int)point) {
+		atomic_store(&t->block_point, -1);
+		atomic_store(&t->is_blocked, true);
+		(void)pthread_cond_broadcast(&t->cond);
+		while (atomic_load(&t->is_blocked))
+			(void)pthread_cond_wait(&t->cond, &t->mutex);
+	}
 	(void)pthread_mutex_unlock(&t->mutex);
 }
 
@@ -147,10 +151,8 @@ static int at_point(void *user, enum act_point point, const char *rel)
 		(void)kill(getpid(), SIGKILL);
 	if (t->at_point)
 		t->at_point(t, point);
-	if (atomic_load(&t->block_point) == (int)point) {
-		atomic_store(&t->block_point, -1);
-		block_here(t);
-	}
+	if (atomic_load(&t->block_point) == (int)point)
+		block_at(t, point);
 	if (atomic_load(&t->fail_point) == (int)point &&
 	    (!t->fail_rel || streq(t->fail_rel, rel)) && atomic_fetch_sub(&t->fail_left, 1) > 0)
 		return atomic_load(&t->fail_with);
@@ -237,6 +239,7 @@ void tree_wait_blocked(struct tree *t)
 void tree_unblock(struct tree *t)
 {
 	(void)pthread_mutex_lock(&t->mutex);
+	atomic_store(&t->block_point, -1); /* who has not come there yet need not stop */
 	atomic_store(&t->is_blocked, false);
 	(void)pthread_cond_broadcast(&t->cond);
 	(void)pthread_mutex_unlock(&t->mutex);
