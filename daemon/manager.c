@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
@@ -672,11 +674,28 @@ static int run_once(struct manager *m)
 	return EXIT_DONE;
 }
 
+/*
+ * What was touched once stays in memory: who is to help when it is short must not wait for its own
+ * pages. Only where the limit allows any amount, as the unit does: with another one, allocations
+ * would fail later.
+ */
+static void stay_in_memory(const struct manager *m)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) < 0 || limit.rlim_cur != RLIM_INFINITY)
+		return;
+	if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) < 0)
+		log_debug(m->log, "cannot keep the daemon's pages in memory: %s",
+			  error_name(errno));
+}
+
 static int run(struct manager *m)
 {
 	const char *const fields[] = {MSG_STOPPED, NULL};
 	int r;
 
+	stay_in_memory(m);
 	report_start(m);
 	(void)sd_notify(0, "READY=1");
 	tell_status(m);
