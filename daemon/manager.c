@@ -22,9 +22,13 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
-/* A read costs the machine zone locks: so at most a thousandth of its time.
+/*
+ * A read costs the machine zone locks: so at most a thousandth of its time. What it took is a
+ * matter of the scheduler, too, and one read that was interrupted for 100 ms would stop everything
+ * for minutes: of the last reads the quickest says what reading costs.
  */
 #define READ_COST_FACTOR 1000U
+#define READ_COSTS       8U
 /* Ticks in a row with nothing moving after which the idle interval begins. */
 #define QUIET_TICKS 10U
 /* A change of parked memory by more than this share of memory is something moving. */
@@ -48,6 +52,8 @@ struct manager {
 	sd_event_source *tick, *acting_timer, *actor_io, *drain_io, *stop_timer;
 	struct sensor *sensor;
 	const struct snapshot *snapshot;
+	uint64_t read_cost_usec[READ_COSTS]; /* of the last reads; a ring */
+	size_t reads;
 	struct policies *policies;
 	struct engine *engine;
 	struct acting acting;
@@ -148,15 +154,26 @@ static bool something_moves(struct manager *m)
 	return m->quiet_ticks < QUIET_TICKS;
 }
 
-/* What reading the snapshot that is there asks for at least. */
-static uint64_t reading_pause(const struct manager *m)
+static void note_read_cost(struct manager *m)
 {
 	uint64_t cost = 0;
 
 	for (enum source s = 0; s < _SOURCE_MAX; s++)
 		if (snapshot_has(m->snapshot, s))
 			cost += sensor_source(m->sensor, s)->last_usec;
-	return cost * READ_COST_FACTOR;
+	m->read_cost_usec[m->reads++ % READ_COSTS] = cost;
+}
+
+/* What reading asks for at least; nothing before there are reads to compare. */
+static uint64_t reading_pause(const struct manager *m)
+{
+	uint64_t least = UINT64_MAX;
+
+	if (m->reads < READ_COSTS)
+		return 0;
+	for (size_t i = 0; i < READ_COSTS; i++)
+		least = MIN_OF(least, m->read_cost_usec[i]);
+	return least * READ_COST_FACTOR;
 }
 
 static uint64_t next_interval(struct manager *m)
@@ -336,6 +353,7 @@ static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 
 	(void)scheduled;
 	take_snapshot(m, 0);
+	note_read_cost(m);
 	tell_sources(m);
 	changed = wake_take_changes(&m->wake);
 	m->facts_changed |= changed;
