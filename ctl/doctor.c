@@ -219,6 +219,12 @@ static void look_at_container(struct doctor *d)
 		find(d, LEVEL_NOTE, "container", "what is set here is set for the whole host",
 		     "run one pcptuned a host, not one a container",
 		     "this is a container (%s) that may write to the knobs", name);
+	else if (name && geteuid() != 0)
+		find(d, LEVEL_NOTE, "container", NULL,
+		     "run pcptunectl doctor as root to learn that",
+		     "this is a container (%s); whether root may write to the knobs here cannot be "
+		     "told",
+		     name);
 	else if (name)
 		find(d, LEVEL_PROBLEM, "container",
 		     "the knobs are the host's, and may not be written from here",
