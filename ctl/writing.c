@@ -26,8 +26,9 @@ static int lock_refused(const struct ctl *c, const struct lock_holder *h, struct
 {
 	if (h->pid > 0 && streq(h->program, "pcptuned"))
 		return ctl_failf(c, EXIT_FAILED,
-				 "%s; \"pcptunectl %s\" by hand waits for a daemon to be stopped "
-				 "(systemctl stop pcptuned, which also puts its changes back)",
+				 "%s (systemctl stop pcptuned, or Ctrl-C where it runs in a "
+				 "terminal; both put its changes back), then run \"pcptunectl %s\" "
+				 "again",
 				 e->text, c->verb->name);
 	return ctl_fail(c, EXIT_FAILED, e);
 }
