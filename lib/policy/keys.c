@@ -84,7 +84,8 @@ static const struct key keys[] = {
 	RULE_KEY(
 		"HighFraction", "Value", NUMBER, value, "required",
 		"The fraction: computed when the rule turns on and after hotplug, rounded down, and "
-		"brought into 8 to 2147483647."),
+		"brought into 8 to 2147483647."
+		" At N, the lists of a zone may hold 1/N of it, over all CPUs: 50 for 2%."),
 	RULE_KEY("HighFraction", "Until", CONDITION, off, "",
 		 "When the rule lets go. Without it: when When= is false."),
 	RULE_KEY("HighFraction", "UntilFor", TIME, off_usec, "60s",
