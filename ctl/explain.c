@@ -65,7 +65,7 @@ static void look_at_knobs(struct explaining *x, const struct ctl *c)
 		const struct mthp_size *size = &s->mthp.size[i];
 		struct knob_id id = {.kind = KNOB_PCP_ENABLED, .order = size->order};
 
-		if (mthp_has_switch(size))
+		if (mthp_has_switch(size) && size->controllable)
 			add_knob(x, c, id, size->pcp_enabled >= 0, size->pcp_enabled > 0,
 				 size->controllable);
 	}
