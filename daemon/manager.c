@@ -116,7 +116,8 @@ static void take_snapshot(struct manager *m, uint32_t more)
 		m->sensor, ALWAYS_READ | more | (m->engine ? engine_sources(m->engine) : 0), now);
 }
 
-static void decide(struct manager *m, bool facts_changed, struct act_time now)
+/* One tick of the engine, carried out or told. Returns how many decisions there were. */
+static size_t decide(struct manager *m, bool facts_changed, struct act_time now)
 {
 	struct engine_knob_input knobs[KNOBS_MAX];
 	struct engine_input in = {
@@ -138,6 +139,7 @@ static void decide(struct manager *m, bool facts_changed, struct act_time now)
 	for (size_t i = 0; i < n; i++)
 		telemetry_note_decision(&m->telemetry, &decisions[i], now);
 	acting_apply(&m->acting, m->snapshot, decisions, n, now);
+	return n;
 }
 
 /* Is anything going on that wants the shorter interval? */
@@ -160,7 +162,7 @@ static void note_read_cost(struct manager *m)
 
 	for (enum source s = 0; s < _SOURCE_MAX; s++)
 		if (snapshot_has(m->snapshot, s))
-			cost += sensor_source(m->sensor, s)->last_usec;
+			cost += sensor_source(m->sensor, s)->cost_usec;
 	m->read_cost_usec[m->reads++ % READ_COSTS] = cost;
 }
 
@@ -511,7 +513,7 @@ static int render_metrics(void *userdata, enum exposition_format format, struct 
 
 	/* a scrape shows the present, but may not make the machine pay more than ticks do */
 	if (age > USEC_PER_SEC &&
-	    age > sensor_source(m->sensor, SOURCE_ZONEINFO)->last_usec * READ_COST_FACTOR)
+	    age > sensor_source(m->sensor, SOURCE_ZONEINFO)->cost_usec * READ_COST_FACTOR)
 		take_snapshot(m, telemetry_sources(&m->telemetry));
 	return telemetry_render(&m->telemetry, m->snapshot, m->sensor, m->engine, format,
 				act_time_now(), into);
@@ -688,7 +690,10 @@ static int run_once(struct manager *m)
 	struct act_time now = act_time_now();
 
 	report_start(m);
-	decide(m, false, now);
+	if (decide(m, false, now) == 0)
+		log_notice(m->log,
+			   "no decision: at one look no rule asks for a change; rules that must "
+			   "hold for a while cannot, and pcptunectl explain shows what each sees");
 	return EXIT_DONE;
 }
 
@@ -714,6 +719,8 @@ static int run(struct manager *m)
 	int r;
 
 	stay_in_memory(m);
+	telemetry_publish(&m->telemetry, m->snapshot, m->engine, &m->acting, m->log,
+			  act_time_now());
 	report_start(m);
 	(void)sd_notify(0, "READY=1");
 	tell_status(m);

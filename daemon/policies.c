@@ -81,15 +81,17 @@ size_t policies_count(const struct policies *p)
 	return p->set->nr;
 }
 
-/* A policy sleeps as a whole: the first of its rules tells. */
-static bool is_asleep(const struct engine *engine, const char *name)
+/* Has it rules here at all, and do they sleep? A policy sleeps as a whole: the first one tells. */
+static bool has_rules(const struct engine *engine, const char *name, bool *ret_asleep)
 {
 	struct engine_rule_view view;
 
 	for (size_t i = 0; i < engine_nr_rules(engine); i++) {
 		engine_rule_view(engine, i, &view);
-		if (streq(view.policy, name))
-			return view.asleep;
+		if (!streq(view.policy, name))
+			continue;
+		*ret_asleep = view.asleep;
+		return true;
 	}
 	return false;
 }
@@ -98,6 +100,8 @@ static void view_loaded(const struct policy *p, const struct machine_facts *fact
 			const struct engine *engine, struct policies_view *ret)
 {
 	struct match_result match;
+	bool asleep = false;
+	bool rules = has_rules(engine, p->name, &asleep);
 
 	*ret = (struct policies_view){
 		.name = p->name,
@@ -108,11 +112,14 @@ static void view_loaded(const struct policy *p, const struct machine_facts *fact
 	if (p->kept)
 		(void)snprintf(ret->why, sizeof(ret->why),
 			       "its file has errors now: what was loaded before still runs");
-	if (!is_asleep(engine, p->name))
-		return;
 	policy_match_eval(p, facts, NULL, &match);
+	if (!asleep && rules)
+		return;
 	ret->state = POLICY_ASLEEP;
-	(void)snprintf(ret->why, sizeof(ret->why), "%s", match.why);
+	(void)snprintf(ret->why, sizeof(ret->why), "%s",
+		       match.holds == KLEENE_FALSE || rules
+			       ? match.why
+			       : "what its rules set cannot be set on this kernel");
 }
 
 bool policies_view(const struct policies *p, size_t i, const struct engine *engine,

@@ -26,7 +26,7 @@ int sysroot_open(struct sysroot *ret, const char *path, struct error *e)
 
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return error_set(e, -errno, "cannot open %s as the root directory: %s", path,
+		return error_set(e, -errno, "cannot open \"%s\" as the root directory: %s", path,
 				 error_name(errno));
 	while (len > 0 && path[len - 1] == '/')
 		len--;

@@ -98,16 +98,37 @@ void diagnostics_sort(struct diagnostics *d)
 }
 
 /* The line, its tabs kept and anything that a terminal would obey replaced. */
+/* The part of an overlong line that is shown lies around the column. */
+#define SHOWN_BEFORE 120U
+#define SHOWN_BYTES  200U
+
+static bool is_continuation(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
 static void print_source(const struct diagnostic *x, FILE *out)
 {
-	(void)fputs("    ", out);
-	for (const char *s = x->source; *s; s++)
-		(void)fputc((unsigned char)*s < ' ' && *s != '\t' ? '?' : *s, out);
-	(void)fputs("\n    ", out);
-	for (unsigned i = 0; i + 1 < x->column && x->source[i]; i++)
+	size_t len = strlen(x->source), start = 0, end, at = x->column ? x->column - 1 : 0;
+
+	if (len > SHOWN_BYTES && at > SHOWN_BEFORE)
+		start = MIN_OF(at, len) - SHOWN_BEFORE;
+	while (start > 0 && is_continuation(x->source[start]))
+		start--;
+	end = MIN_OF(len, start + SHOWN_BYTES);
+	while (end < len && is_continuation(x->source[end]))
+		end++;
+	(void)fputs(start ? "   …" : "    ", out);
+	for (size_t i = start; i < end; i++) {
+		char c = x->source[i];
+
+		(void)fputc((unsigned char)c < ' ' && c != '\t' ? '?' : c, out);
+	}
+	(void)fputs(end < len ? "…\n    " : "\n    ", out);
+	for (size_t i = start; i < at && i < end; i++)
 		if (x->source[i] == '\t')
 			(void)fputc('\t', out);
-		else if (((unsigned char)x->source[i] & 0xc0) != 0x80)
+		else if (!is_continuation(x->source[i]))
 			(void)fputc(' ', out);
 	(void)fputs("^\n", out);
 }

@@ -157,11 +157,11 @@ static uint32_t count_missing(const struct snapshot *s)
 	return missing;
 }
 
-static uint64_t clock_usec(void)
+static uint64_t clock_usec(clockid_t clock)
 {
 	struct timespec ts;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	(void)clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * USEC_PER_SEC + (uint64_t)ts.tv_nsec / 1000;
 }
 
@@ -270,11 +270,13 @@ static int read_source(struct sensor *s, enum source source, struct error *e)
 static void take_source(struct sensor *s, enum source source)
 {
 	struct source_state *state = &s->state[source];
-	uint64_t start = clock_usec();
+	uint64_t start = clock_usec(CLOCK_MONOTONIC);
+	uint64_t cpu_start = clock_usec(CLOCK_THREAD_CPUTIME_ID);
 	struct error e = {0};
 	int r = read_source(s, source, &e);
 
-	state->last_usec = clock_usec() - start;
+	state->cost_usec = clock_usec(CLOCK_THREAD_CPUTIME_ID) - cpu_start;
+	state->last_usec = clock_usec(CLOCK_MONOTONIC) - start;
 	state->reads++;
 	state->error = r;
 	if (r < 0) {

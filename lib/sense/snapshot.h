@@ -27,6 +27,7 @@ struct source_state {
 	int error; /* of the last read: 0 or a negative errno; -ENOENT: not on this kernel */
 	uint64_t reads, errors;
 	uint64_t last_usec; /* what the last read and parse took */
+	uint64_t cost_usec; /* the CPU time of it: waiting for a CPU costs the machine nothing */
 	struct error why;   /* of the last failure */
 };
 
