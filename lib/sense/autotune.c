@@ -30,7 +30,8 @@ int autotune_find(const struct snapshot *s)
 {
 	const struct zoneinfo *zi = &s->zoneinfo;
 
-	if (zi->prints_high_min)
+	/* pcp_enabled of each size is younger than 6.7 */
+	if (zi->prints_high_min || s->mthp.orders == ORDERS_PER_SIZE)
 		return 1;
 	for (uint32_t i = 0; i < zi->nr_zones; i++)
 		if (highs_differ(zi, &zi->zones[i]) ||
