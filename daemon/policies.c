@@ -119,7 +119,7 @@ static void view_loaded(const struct policy *p, const struct machine_facts *fact
 	(void)snprintf(ret->why, sizeof(ret->why), "%s",
 		       match.holds == KLEENE_FALSE || rules
 			       ? match.why
-			       : "what its rules set cannot be set on this kernel");
+			       : "nothing that its rules set is on this kernel");
 }
 
 bool policies_view(const struct policies *p, size_t i, const struct engine *engine,
