@@ -510,10 +510,20 @@ static void refused(struct tree *t, struct drain_options o, int want, const char
 	(void)actor_close(a);
 }
 
+static void without_orders(struct tree *t)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/" THP_REL "/hugepages-64kB/pcp_enabled", t->dir);
+	assert_int_equal(unlink(path), 0);
+	t->env.orders = ORDERS_NONE;
+}
+
 static void before_6_7_it_says_that_passes_do_nothing_and_what_would(void **state)
 {
 	struct tree *t = *state;
 
+	without_orders(t); /* they are younger than 6.7 */
 	t->old_kernel = true;
 	tree_write_zoneinfo(t);
 	refused(t, (struct drain_options){.mode = DRAIN_TRIM}, -EOPNOTSUPP, "frees memory");
@@ -542,11 +552,8 @@ static void isolated_cpus_are_left_alone_unless_asked_for(void **state)
 static void without_per_order_control_there_is_no_kernel_drain(void **state)
 {
 	struct tree *t = *state;
-	char path[256];
 
-	(void)snprintf(path, sizeof(path), "%s/" THP_REL "/hugepages-64kB/pcp_enabled", t->dir);
-	assert_int_equal(unlink(path), 0);
-	t->env.orders = ORDERS_NONE;
+	without_orders(t);
 	refused(t, (struct drain_options){.mode = DRAIN_KERNEL}, -EOPNOTSUPP, "--mode=squeeze");
 }
 
