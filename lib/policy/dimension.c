@@ -24,6 +24,10 @@ const char *dim_name(struct vdim d)
 		return "a bare number";
 	if (d.d.unit == UNIT_BOOL)
 		return "a condition";
+	if (d.d.unit == UNIT_RATIO)
+		return d.d.per_second ? "a ratio a second" : "a ratio";
+	if (d.d.unit == UNIT_COUNT)
+		return d.d.per_second ? "a count a second" : "a count";
 	return dimension_name(d.d);
 }
 

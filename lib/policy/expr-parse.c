@@ -775,6 +775,22 @@ static uint32_t parse_or(struct parser *p)
 	return parse_logic(p, TOKEN_OR, parse_and);
 }
 
+/* Value= is the divisor of a zone's memory, which who thinks in shares writes as a share first. */
+static void no_bare_number(struct parser *p, const struct node *n)
+{
+	const bool share = n->dim.d.unit == UNIT_RATIO && !n->dim.d.per_second && n->constant &&
+			   n->number > 0 && n->number <= 0.125; /* the least is 8 */
+
+	if (share)
+		source_error(p->s, n->off, NULL,
+			     "the value is a bare number N, and the lists hold 1/N of a zone: "
+			     "for this share write %.0f",
+			     1 / n->number);
+	else
+		source_error(p->s, n->off, NULL, "a bare number should be here, not %s",
+			     dim_name(n->dim));
+}
+
 static bool check_want(struct parser *p, uint32_t root, enum expr_want want)
 {
 	const struct node *n = at(p, root);
@@ -785,8 +801,7 @@ static bool check_want(struct parser *p, uint32_t root, enum expr_want want)
 		return check_condition(p, root);
 	if (want == EXPR_NUMBER && !n->dim.plain &&
 	    (n->dim.d.unit != UNIT_COUNT || n->dim.d.per_second)) {
-		source_error(p->s, n->off, NULL, "this is %s where a bare number should be",
-			     dim_name(n->dim));
+		no_bare_number(p, n);
 		return false;
 	}
 	return true;
