@@ -11,12 +11,15 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include <linux/filter.h>
 #include <linux/ptrace.h>
+#include <linux/seccomp.h>
 
 #define EXIT_KILLED   137 /* as a shell says of SIGKILL */
 #define EXIT_NO_TRACE 125
@@ -150,6 +153,16 @@ static void without_leak_detection(void)
 	(void)setenv("ASAN_OPTIONS", text, 1);
 }
 
+/* One stop as a call is entered, where PTRACE_SYSCALL would stop as it ends too: half the time. */
+static bool stop_at_every_call(void)
+{
+	struct sock_filter stop[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRACE)};
+	struct sock_fprog program = {.len = ARRAY_SIZE(stop), .filter = stop};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 static _Noreturn void run_command(int wait_fd, char **argv)
 {
 	char c;
@@ -157,6 +170,10 @@ static _Noreturn void run_command(int wait_fd, char **argv)
 	without_leak_detection();
 	while (read(wait_fd, &c, 1) < 0 && errno == EINTR)
 		;
+	if (!stop_at_every_call()) {
+		(void)fprintf(stderr, "killat: no seccomp filter: %s\n", strerror(errno));
+		_exit(EXIT_NO_TRACE);
+	}
 	(void)execvp(argv[0], argv);
 	(void)fprintf(stderr, "killat: cannot run %s: %s\n", argv[0], strerror(errno));
 	_exit(127);
@@ -164,7 +181,7 @@ static _Noreturn void run_command(int wait_fd, char **argv)
 
 static int start(struct tracer *t, char **argv)
 {
-	const unsigned long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE |
+	const unsigned long options = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE |
 				      PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
 				      PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
 	int fds[2], r = 0;
@@ -217,15 +234,15 @@ static bool opens(pid_t pid, const struct ptrace_syscall_info *info, const char 
 {
 	char path[1024];
 	struct iovec here = {.iov_base = path}, there = {0};
-	uint64_t at = info->entry.args[1];
+	uint64_t at = info->seccomp.args[1];
 	size_t got = 0;
 
 #ifdef SYS_open
-	if (info->entry.nr == SYS_open)
-		at = info->entry.args[0];
+	if (info->seccomp.nr == SYS_open)
+		at = info->seccomp.args[0];
 	else
 #endif
-		if (info->entry.nr != SYS_openat && info->entry.nr != SYS_openat2)
+		if (info->seccomp.nr != SYS_openat && info->seccomp.nr != SYS_openat2)
 		return false;
 	/* in pieces, since the text may end just before memory that is not there */
 	while (got < sizeof(path) - 1) {
@@ -256,11 +273,11 @@ static void at_syscall(struct tracer *t, pid_t pid)
 	struct ptrace_syscall_info info = {0};
 
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) <= 0 ||
-	    info.op != PTRACE_SYSCALL_INFO_ENTRY)
+	    info.op != PTRACE_SYSCALL_INFO_SECCOMP)
 		return;
 	if (!t->counting && t->from && opens(pid, &info, t->from))
 		t->counting = true;
-	if (!t->counting || !is_counted(t, info.entry.nr))
+	if (!t->counting || !is_counted(t, info.seccomp.nr))
 		return;
 	if (++t->count == t->target)
 		kill_all(t);
@@ -281,12 +298,12 @@ static void at_stop(struct tracer *t, pid_t pid, int status)
 	}
 	if (event == PTRACE_EVENT_EXEC && pid == t->child && !t->from)
 		t->counting = true;
-	if (sig == (SIGTRAP | 0x80))
+	if (event == PTRACE_EVENT_SECCOMP)
 		at_syscall(t, pid);
-	if (event || sig == (SIGTRAP | 0x80))
+	if (event)
 		sig = 0;
 	if (!t->killed)
-		(void)ptrace(PTRACE_SYSCALL, pid, NULL, (void *)(intptr_t)sig);
+		(void)ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)sig);
 }
 
 static void trace(struct tracer *t)

@@ -13,7 +13,7 @@ import safety
 from safety import FRACTION, LARGEST, REFRESH, wait_until
 
 
-class Drains(safety.SafetyTest):
+class Scene(safety.SafetyTest):
     promise = 8
 
     def prepare(self, *options):
@@ -39,50 +39,60 @@ class Drains(safety.SafetyTest):
         self.fake.control("reset")
         return self.ctl_json("drain", "--mode=squeeze")["passes"]
 
+    def stopped_in(self, at, how):
+        self.park()
+        self.fake.control("clear", f"fault times=1 skip={at - 1} {REFRESH} read block forever")
+        p = self.begin()
+        wait_until("the pass is there", lambda: self.fake.number("blocked") or p.poll() is not None)
+        if p.poll() is not None:
+            return False  # it ended sooner this time
+        self.assertEqual(self.fake.fraction(), LARGEST)
+        p.send_signal(how)
+        if how == signal.SIGKILL:
+            self.fake.control("clear")
+            p.communicate()
+            self.ctl("rollback")
+        else:
+            wait_until("the fraction is back while the pass hangs", lambda: self.fake.fraction() == 0)
+            self.fake.control("clear")
+            text = p.communicate(timeout=safety.PATIENCE)[0]
+            self.assertEqual(p.returncode, 1, text)
+        self.assertEqual(self.fake.fraction(), 0, f"{how!r} in pass {at}")
+        return True
+
+    def failed_in(self, at, error):
+        self.park()
+        self.fake.control("clear", f"fault times=1 skip={at} {error}")
+        done = self.ctl("drain", "--mode=squeeze", expect=None)
+        self.assertEqual(self.fake.fraction(), 0, f"pass {at}: {error}\n{done.stdout}{done.stderr}")
+        self.assertNotIn("high_fraction", self.recorded(), f"pass {at}: {error}")
+        return True
+
+
+class Prepared(Scene):
+    def setUp(self):
+        super().setUp()
+        self.prepare()
+
+
+class Drains(Scene):
     def test_stopped_by_a_signal_at_every_pass_put_the_fraction_back(self):
         self.prepare()
-        n, total = 0, self.passes_of_a_whole_one()
-        passes = range(1, total + 1) if safety.FULL else sorted({1, 2, total // 2, total - 1, total})
-        for how in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            for at in passes:
-                with self.subTest(f"{how!r} in pass {at}"):
-                    self.park()
-                    self.fake.control("clear", f"fault times=1 skip={at - 1} {REFRESH} read block forever")
-                    p = self.begin()
-                    wait_until("the pass is there", lambda: self.fake.number("blocked") or p.poll() is not None)
-                    if p.poll() is not None:
-                        continue  # it ended sooner this time
-                    self.assertEqual(self.fake.fraction(), LARGEST)
-                    p.send_signal(how)
-                    if how == signal.SIGKILL:
-                        self.fake.control("clear")
-                        p.communicate()
-                        self.ctl("rollback")
-                    else:
-                        wait_until("the fraction is back while the pass hangs", lambda: self.fake.fraction() == 0)
-                        self.fake.control("clear")
-                        text = p.communicate(timeout=safety.PATIENCE)[0]
-                        self.assertEqual(p.returncode, 1, text)
-                    self.assertEqual(self.fake.fraction(), 0)
-                    n += 1
-        self.assertGreater(n, len(passes))
+        total = self.passes_of_a_whole_one()
+        passes = range(1, total + 1)
+        cases = [(at, how) for at in passes for how in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)]
+        n = safety.side_by_side(lambda: Prepared("park"), cases, lambda scene, case: scene.stopped_in(*case))
+        self.assertGreater(n, len(cases) // 2, "most passes must be reached")
         self.covered(n, f"signals at passes, of {total} passes")
 
     def test_stopped_by_an_error_of_any_call_put_the_fraction_back(self):
         self.prepare()
-        total, n = self.passes_of_a_whole_one(), 0
+        total = self.passes_of_a_whole_one()
         errors = [f"{REFRESH} {op} {errno}" for op in ("open", "read") for errno in ("EIO", "EACCES", "EINTR")]
         errors += ["proc/zoneinfo open EIO", "proc/zoneinfo read EIO", "proc/zoneinfo read cut 700"]
-        for at in (1, 2, max(3, total // 2), total):
-            for error in errors:
-                with self.subTest(f"pass {at}: {error}"):
-                    self.park()
-                    self.fake.control("clear", f"fault times=1 skip={at} {error}")
-                    done = self.ctl("drain", "--mode=squeeze", expect=None)
-                    self.assertEqual(self.fake.fraction(), 0, done.stdout + done.stderr)
-                    self.assertNotIn("high_fraction", self.recorded())
-                    n += 1
-        self.covered(n, "errors of passes and counts")
+        cases = [(at, error) for at in range(total + 1) for error in errors]
+        n = safety.side_by_side(lambda: Prepared("park"), cases, lambda scene, case: scene.failed_in(*case))
+        self.covered(n, f"errors of passes and counts, of {total} passes")
 
     def test_whose_putting_back_is_refused_try_again(self):
         self.prepare()
