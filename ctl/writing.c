@@ -5,8 +5,9 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-/* What recovery may take before the verb begins. */
-#define RECOVERY_LIMIT_USEC (10 * USEC_PER_SEC)
+/* More than memory hotplug usually takes, less than the unit's TimeoutStopSec=. */
+#define RECOVERY_LIMIT_SEC 75U
+#define SAY_SO_AFTER_SEC   2U
 
 static int catch_signals(struct writing *w)
 {
@@ -33,6 +34,31 @@ static int lock_refused(const struct ctl *c, const struct lock_holder *h, struct
 	return ctl_fail(c, EXIT_FAILED, e);
 }
 
+/* What the wait for an earlier run's writes came to. */
+static int recovered(struct ctl *c, int r)
+{
+	if (r == -EINTR)
+		return ctl_failf(c, EXIT_FAILED, "stopped before anything was changed");
+	if (r == -ETIMEDOUT)
+		return ctl_failf(c, EXIT_FAILED,
+				 "a write of an earlier pcptune has been in the kernel for %u"
+				 " s and more; run \"pcptunectl %s\" again when what holds it up "
+				 "has ended (memory hotplug?)",
+				 RECOVERY_LIMIT_SEC, c->verb->name);
+	return EXIT_DONE;
+}
+
+static int wait_longer(struct writing *w, struct ctl *c)
+{
+	(void)fprintf(stderr,
+		      "pcptunectl: a write of an earlier pcptune is still in the kernel (memory "
+		      "hotplug?); waiting for it, up to %u s\n",
+		      RECOVERY_LIMIT_SEC);
+	return recovered(c, actor_wait(w->actor, false, w->stop_fd,
+				       (RECOVERY_LIMIT_SEC - SAY_SO_AFTER_SEC) * USEC_PER_SEC,
+				       w->on_event, w->user));
+}
+
 int writing_begin(struct writing *w, struct ctl *c, const char *program)
 {
 	struct actor_options options = {.env = &w->env};
@@ -51,15 +77,9 @@ int writing_begin(struct writing *w, struct ctl *c, const char *program)
 	r = actor_open(&w->actor, &options, act_time_now(), &e);
 	if (r < 0)
 		return ctl_fail(c, r == -EOPNOTSUPP ? EXIT_NOT_HERE : EXIT_FAILED, &e);
-	r = actor_wait(w->actor, false, w->stop_fd, RECOVERY_LIMIT_USEC, w->on_event, w->user);
-	if (r == -EINTR)
-		return ctl_failf(c, EXIT_FAILED, "stopped before anything was changed");
-	if (r < 0)
-		return ctl_failf(c, EXIT_FAILED,
-				 "a write of an earlier pcptune still waits in the kernel: %s; try "
-				 "again when what holds it up has ended (memory hotplug?)",
-				 error_name(r));
-	return EXIT_DONE;
+	r = actor_wait(w->actor, false, w->stop_fd, SAY_SO_AFTER_SEC * USEC_PER_SEC, w->on_event,
+		       w->user);
+	return r == -ETIMEDOUT ? wait_longer(w, c) : recovered(c, r);
 }
 
 void writing_end(struct writing *w)

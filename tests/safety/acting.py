@@ -14,6 +14,7 @@ from safety import FRACTION, LARGEST, SINGLE, order_policy, policy, size_switch,
 
 ERRNOS = ("EIO", "EACCES", "EROFS", "ENOENT", "EINVAL", "EBUSY", "EPERM")
 KEEP = "OnStop=keep"
+BLOCKED = 60  # seconds
 
 
 class ARecordThatCannotBeBelieved(safety.SafetyTest):
@@ -165,23 +166,24 @@ class Stopping(safety.SafetyTest):
         rollback = subprocess.Popen(
             [safety.BUILD / "pcptunectl", f"--root={self.fake.dir}", "rollback"], stdout=subprocess.DEVNULL
         )
-        time.sleep(2)
+        time.sleep(BLOCKED)
         self.assertIsNone(rollback.poll(), "it waits for the write that hangs")
         self.fake.control("clear")
         self.assertEqual(rollback.wait(timeout=safety.PATIENCE), 0)
         self.assertEqual(blocked.wait(), 4, "the daemon had ended with an error")
         self.assertEqual(self.fake.fraction(), 0)
-        self.covered(1, "rollback after a blocked stop")
+        self.covered(1, f"rollback after a stop that was blocked for {BLOCKED} s")
 
     def test_leaves_a_blocked_restore_to_the_next_start(self):
         self.blocked_at_the_end()
         d = self.daemon({}).ready()
-        time.sleep(1)
+        time.sleep(BLOCKED)
+        self.assertIsNone(d.process.poll(), "it waits for the write that hangs")
         self.fake.control("clear")
         wait_until("the write that hung is through", lambda: self.fake.fraction() == 0, words=d.said)
         self.assertEqual(d.stop(), 0, d.said())
         self.assertEqual(self.fake.fraction(), 0)
-        self.covered(1, "start after a blocked stop")
+        self.covered(1, f"start after a stop that was blocked for {BLOCKED} s")
 
     def test_a_change_killed_while_it_hung_cannot_come_late(self):
         self.start_fake()
@@ -431,7 +433,7 @@ class Limits(safety.SafetyTest):
         self.start_fake()
         self.fake.control("rate vmstat.pgfault 4", "every 2 count vmstat.pgfault 20", "every 3 count vmstat.pgfault 9")
         limits = "WritesPerMinute=3\nWritesPerDay=1000"
-        end, restarts = time.monotonic() + 20, 0
+        end, restarts = time.monotonic() + 75, 0  # so that the first writes are a minute ago
         while time.monotonic() < end:
             d = self.daemon(self.flipping(100), config=KEEP, limits=limits).ready()
             ticks = d.ticks()
@@ -444,7 +446,7 @@ class Limits(safety.SafetyTest):
         times = [int(t) for t in re.findall(rf"^write (\d+) \d+ {FRACTION} ", self.fake.state(), re.M)]
         for t in times:
             self.assertLessEqual(sum(t <= u < t + 60_000_000 for u in times), 3, times)
-        self.assertEqual(len(times), 3, f"the limit is reached, and kept\n{d.said()}")
+        self.assertGreater(len(times), 3, f"the limit is reached, kept, and ends with its minute\n{d.said()}")
         self.ctl("rollback")
         self.assertEqual(self.fake.fraction(), 0)
         self.covered(100, f"policies, {restarts} restarts and as many reloads")
