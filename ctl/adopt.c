@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pcptunectl adopt KNOB: what somebody else wrote is the baseline from now on. */
+#include "client.h"
 #include "writing.h"
 
 #include "base/nearest.h"
@@ -21,13 +22,8 @@ static int unknown_knob(struct ctl *c, const struct actor *a, const char *name)
 		n.best ? ", did you mean \"" : "", n.best ? n.best : "", n.best ? "\"" : "");
 }
 
-static int tell(struct ctl *c, const struct actor *a, struct knob_id id)
+static int tell(struct ctl *c, const char *name, uint64_t baseline)
 {
-	char name[KNOB_NAME_MAX];
-	uint64_t baseline = 0;
-
-	(void)actor_baseline(a, id, &baseline);
-	(void)knob_name(id, c->snapshot->page_bytes, name);
 	if (c->wants_json) {
 		json_put_str(ctl_json_begin(c), "knob", name);
 		json_put_u64(&c->json, "baseline", baseline);
@@ -42,6 +38,7 @@ static int tell(struct ctl *c, const struct actor *a, struct knob_id id)
 static int adopt(struct ctl *c, struct actor *a)
 {
 	const char *name = c->operands[0];
+	uint64_t baseline = 0;
 	struct error e = {0};
 	struct knob_id id;
 	int r;
@@ -53,14 +50,34 @@ static int adopt(struct ctl *c, struct actor *a)
 		return ctl_failf(c, EXIT_FAILED,
 				 "%s is not foreign: nobody else has written it since pcptune did",
 				 name);
-	return r < 0 ? ctl_fail(c, EXIT_FAILED, &e) : tell(c, a, id);
+	if (r < 0)
+		return ctl_fail(c, EXIT_FAILED, &e);
+	(void)actor_baseline(a, id, &baseline);
+	return tell(c, name, baseline);
+}
+
+static int adopt_by_daemon(struct ctl *c, struct client *cl)
+{
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	uint64_t baseline = 0;
+	int r = client_call(cl, c, &reply, "Adopt", "s", c->operands[0]);
+
+	if (r != EXIT_DONE)
+		return r;
+	(void)sd_bus_message_read(reply, "t", &baseline);
+	return tell(c, c->operands[0], baseline);
 }
 
 int verb_adopt(struct ctl *c)
 {
 	_cleanup_(writing_end) struct writing w = WRITING_NONE;
+	_cleanup_(client_close) struct client cl = CLIENT_NONE;
 	struct error e = {0};
-	int r = ctl_take(c, SOURCE_BIT(SOURCE_KNOBS) | SOURCE_BIT(SOURCE_MTHP), 0);
+	int r = client_open(&cl, c, true);
+
+	if (r != 0)
+		return r < 0 ? EXIT_FAILED : adopt_by_daemon(c, &cl);
+	r = ctl_take(c, SOURCE_BIT(SOURCE_KNOBS) | SOURCE_BIT(SOURCE_MTHP), 0);
 
 	if (r != EXIT_DONE)
 		return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "client.h"
 
-#include "tell/bus.h"
+#include "base/parse.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,201 +9,144 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define READ_TIMEOUT_USEC (15 * USEC_PER_SEC)
+#define BUS_NAME  "org.pcptune1"
+#define BUS_ERROR BUS_NAME ".Error."
+#define BUS_REL   "run/pcptune/bus"
 
-/* Through a descriptor of the directory: a root's path may be longer than an address can be. */
-static int connect_below(const struct sysroot *root, const char *dir, const char *name)
+/* The daemon bounds what it does itself; this is for one that hangs. */
+#define CALL_LIMIT_USEC (15 * USEC_PER_MINUTE)
+
+static const struct {
+	const char *name;
+	int code;
+} exit_codes[] = {
+	{BUS_ERROR "NoSuchKnob", EXIT_USAGE},
+	{BUS_ERROR "NoSuchValue", EXIT_USAGE},
+	{BUS_ERROR "KernelRefused", EXIT_REFUSED},
+	{BUS_ERROR "NotHere", EXIT_NOT_HERE},
+	{SD_BUS_ERROR_SERVICE_UNKNOWN, EXIT_NO_DAEMON},
+	{SD_BUS_ERROR_NAME_HAS_NO_OWNER, EXIT_NO_DAEMON},
+};
+
+static int connect_socket(const struct ctl *c)
 {
-	_cleanup_(closep) int dirfd = -1, fd = -1;
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	_cleanup_(closep) int dir = -1, fd = -1;
 
-	dirfd = sysroot_openat(root, dir, O_PATH | O_DIRECTORY, 0);
-	if (dirfd < 0)
-		return dirfd;
-	(void)snprintf(sa.sun_path, sizeof(sa.sun_path), "/proc/self/fd/%d/%s", dirfd, name);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
+	/* a path below a root may be longer than a socket's name */
+	dir = openat(c->root.dirfd, "run/pcptune", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
 		return -errno;
-	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
+	(void)snprintf(sa.sun_path, sizeof(sa.sun_path), "/proc/self/fd/%d/bus", dir);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
 		return -errno;
 	return TAKE_FD(fd);
 }
 
-static int start_on(sd_bus **ret, int fd, bool broker)
+static int open_private(struct client *cl, const struct ctl *c)
 {
-	_cleanup_(sd_bus_unrefp) sd_bus *bus = NULL;
-	int r = sd_bus_new(&bus);
+	int fd = connect_socket(c), r;
 
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ECONNREFUSED || fd == -ENOTDIR ? 0 : fd;
+	r = sd_bus_new(&cl->bus);
 	if (r >= 0)
-		r = sd_bus_set_fd(bus, fd, fd);
+		r = sd_bus_set_fd(cl->bus, fd, fd);
 	if (r < 0) {
 		(void)close(fd);
 		return r;
 	}
-	r = sd_bus_set_bus_client(bus, broker);
+	r = sd_bus_start(cl->bus);
+	return r < 0 ? r : 1;
+}
+
+static int open_system(struct client *cl)
+{
+	int r = sd_bus_open_system(&cl->bus);
+
+	cl->system = true;
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		return 0;
 	if (r >= 0)
-		r = sd_bus_start(bus);
-	if (r >= 0)
-		*ret = TAKE_PTR(bus);
-	return r;
+		r = sd_bus_set_allow_interactive_authorization(cl->bus, true);
+	return r < 0 ? r : 1;
 }
 
-static int open_private(struct client *c)
+int client_open(struct client *cl, struct ctl *c, bool change)
 {
-	int fd = connect_below(&c->ctl->root, BUS_DIR_REL, BUS_SOCKET);
+	const bool ask_polkit = change && geteuid() != 0 && c->root.host;
+	int r = ask_polkit ? open_system(cl) : open_private(cl, c);
 
-	c->is_private = true;
-	return fd < 0 ? fd : start_on(&c->bus, fd, false);
-}
-
-static int open_system(struct client *c)
-{
-	int fd = connect_below(&c->ctl->root, "run/dbus", "system_bus_socket");
-
-	c->is_private = false;
-	return fd < 0 ? fd : start_on(&c->bus, fd, true);
-}
-
-int client_open(struct client *c, const struct ctl *ctl, struct error *e)
-{
-	int r = -ENOENT;
-
-	*c = (struct client){.ctl = ctl};
-	/* who owns the daemon needs no broker; another user's changes are polkit's to allow */
-	if (geteuid() != 0 && ctl->root.host)
-		r = open_system(c);
+	if (r >= 0 && cl->bus)
+		(void)sd_bus_set_method_call_timeout(cl->bus, CALL_LIMIT_USEC);
 	if (r < 0)
-		r = open_private(c);
-	if (r >= 0)
-		return EXIT_DONE;
-	(void)error_set(
-		e, r,
-		r == -ENOENT || r == -ECONNREFUSED
-			? "pcptuned does not run here: nothing listens on %s/%s/%s (systemctl "
-			  "start pcptuned)"
-			: "cannot connect to %s/%s/%s: %s",
-		ctl->root.path, BUS_DIR_REL, BUS_SOCKET, error_name(r));
-	return EXIT_NO_DAEMON;
-}
-
-void client_close(struct client *c)
-{
-	c->bus = sd_bus_close_unref(c->bus);
-}
-
-static int exit_code_of(enum bus_error error)
-{
-	switch (error) {
-	case BUS_ERROR_UNKNOWN_KNOB:
-	case BUS_ERROR_INVALID_VALUE:
-		return EXIT_USAGE;
-	case BUS_ERROR_NOT_AVAILABLE:
-		return EXIT_NOT_HERE;
-	case BUS_ERROR_REFUSED:
-		return EXIT_REFUSED;
-	default:
-		return EXIT_FAILED;
-	}
-}
-
-/* What came instead of an answer. */
-static int failed(const struct client *c, const char *method, int r, const sd_bus_error *error,
-		  struct error *e)
-{
-	static const char *const absent[] = {
-		SD_BUS_ERROR_SERVICE_UNKNOWN,
-		SD_BUS_ERROR_NAME_HAS_NO_OWNER,
-	};
-	enum bus_error ours = bus_error_parse(error->name);
-
-	if (ours != BUS_ERROR_NONE) {
-		(void)error_set(e, r, "%s", error->message);
-		return exit_code_of(ours);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(absent); i++)
-		if (sd_bus_error_has_name(error, absent[i])) {
-			(void)error_set(e, -ENOENT,
-					"pcptuned does not run here: nobody is " BUS_NAME
-					" on the system bus (systemctl start pcptuned)");
-			return EXIT_NO_DAEMON;
-		}
-	switch (r) {
-	case -ECONNRESET:
-	case -EPIPE:
-	case -ENOTCONN:
-		(void)error_set(e, r,
-				"pcptuned ended, or closed the connection, before it answered %s; "
-				"pcptunectl status shows what came of it",
-				method);
-		return EXIT_FAILED;
-	case -ETIMEDOUT:
-		(void)error_set(e, r, "pcptuned has not answered %s in time; it goes on with it",
-				method);
-		return EXIT_FAILED;
-	default:
-		(void)error_set(e, r, "pcptuned answers %s on the %s with an error: %s", method,
-				c->is_private ? "private socket" : "system bus",
-				error->message ? error->message : error_name(r));
-		return EXIT_FAILED;
-	}
-}
-
-static int call(struct client *c, const char *method, uint64_t timeout_usec, sd_bus_message **ret,
-		struct error *e, const char *types, va_list ap)
-{
-	_cleanup_(sd_bus_message_unrefp) sd_bus_message *m = NULL;
-	_cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-	int r;
-
-	r = sd_bus_message_new_method_call(c->bus, &m, c->is_private ? NULL : BUS_NAME, BUS_PATH,
-					   BUS_MANAGER_INTERFACE, method);
-	if (r >= 0)
-		r = sd_bus_message_set_allow_interactive_authorization(m, isatty(STDIN_FILENO));
-	/* who stopped the daemon has stopped it */
-	if (r >= 0)
-		r = sd_bus_message_set_auto_start(m, false);
-	if (r >= 0 && types && types[0])
-		r = sd_bus_message_appendv(m, types, ap);
-	if (r < 0) {
-		(void)error_set(e, r, "cannot ask pcptuned: %s", error_name(r));
-		return EXIT_FAILED;
-	}
-	r = sd_bus_call(c->bus, m, timeout_usec ? timeout_usec : READ_TIMEOUT_USEC, &error, ret);
-	return r < 0 ? failed(c, method, r, &error, e) : EXIT_DONE;
-}
-
-int client_call(struct client *c, const char *method, uint64_t timeout_usec, sd_bus_message **ret,
-		struct error *e, const char *types, ...)
-{
-	va_list ap;
-	int r;
-
-	va_start(ap, types);
-	r = call(c, method, timeout_usec, ret, e, types, ap);
-	va_end(ap);
+		(void)ctl_failf(c, 0, "cannot ask the daemon through %s%s: %s",
+				ask_polkit ? "the system bus" : c->root.path,
+				ask_polkit ? "" : "/" BUS_REL, error_name(r));
 	return r;
 }
 
-int client_read(struct client *c, const char *method, struct text *into, struct error *e,
+void client_close(struct client *cl)
+{
+	cl->bus = sd_bus_close_unref(cl->bus);
+}
+
+int client_need(struct client *cl, struct ctl *c, bool change)
+{
+	int r = client_open(cl, c, change);
+
+	if (r == 0)
+		return ctl_failf(
+			c, EXIT_NO_DAEMON,
+			"no pcptuned runs here, and \"%s\" is for one that does: systemctl "
+			"start pcptuned",
+			c->verb->name);
+	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int failed(struct ctl *c, const sd_bus_error *error, int r)
+{
+	if (r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE ||
+	    sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY))
+		return ctl_failf(c, EXIT_FAILED,
+				 "pcptuned ended, or closed the connection, before it answered; "
+				 "\"pcptunectl status\" shows what is set");
+	for (size_t i = 0; i < ARRAY_SIZE(exit_codes); i++)
+		if (sd_bus_error_has_name(error, exit_codes[i].name))
+			return ctl_failf(c, exit_codes[i].code, "%s",
+					 exit_codes[i].code == EXIT_NO_DAEMON
+						 ? "no pcptuned runs here: systemctl start pcptuned"
+						 : error->message);
+	return ctl_failf(c, EXIT_FAILED, "%s", error->message ? error->message : error_name(r));
+}
+
+int client_call(struct client *cl, struct ctl *c, sd_bus_message **ret, const char *method,
 		const char *types, ...)
 {
-	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	const char *s = "";
+	_cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *call = NULL;
 	va_list ap;
 	int r;
 
+	r = sd_bus_message_new_method_call(cl->bus, &call, cl->system ? BUS_NAME : NULL,
+					   "/org/pcptune1", BUS_NAME ".Manager", method);
 	va_start(ap, types);
-	r = call(c, method, 0, &reply, e, types, ap);
+	if (r >= 0)
+		r = sd_bus_message_appendv(call, types, ap);
 	va_end(ap);
-	if (r != EXIT_DONE)
-		return r;
-	r = sd_bus_message_read_basic(reply, 's', &s);
-	text_clear(into);
-	text_add(into, s);
-	if (r < 0 || into->failed) {
-		(void)error_set(e, -EBADMSG, "pcptuned answers %s with something else than a text",
-				method);
-		return EXIT_FAILED;
-	}
+	if (r >= 0)
+		r = sd_bus_call(cl->bus, call, 0, &error, ret);
+	return r < 0 ? failed(c, &error, r) : EXIT_DONE;
+}
+
+int client_for(const struct ctl *c, uint64_t *ret_usec)
+{
+	const char *time = c->options.value[OPTION_FOR];
+
+	*ret_usec = 0;
+	if (time && (parse_timespan(time, ret_usec) < 0 || *ret_usec == 0))
+		return ctl_failf(c, EXIT_USAGE,
+				 "--for takes a time such as 30min or 8h, not \"%s\"", time);
 	return EXIT_DONE;
 }

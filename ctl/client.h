@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The running daemon as pcptunectl asks it: methods of org.pcptune1.Manager, on the private socket
- * for root (and below any root but "/"), on the system bus for others, who may read on the private
- * socket where there is no bus.
- */
+/* The running daemon, asked over its bus: org.pcptune1(5). */
 #pragma once
 
 #include "ctl.h"
@@ -12,29 +8,28 @@
 
 struct client {
 	sd_bus *bus;
-	const struct ctl *ctl;
-	bool is_private; /* on the socket, so there is no broker and no polkit */
+	bool system; /* through the system bus, where polkit decides */
 };
+#define CLIENT_NONE ((struct client){NULL, false})
 
 /*
- * Connects. EXIT_DONE; EXIT_NO_DAEMON: none runs here, or its bus does not answer, and `e` has the
- * sentence. client_close() takes one that was never opened.
+ * Connects to the daemon of this root: through run/pcptune/bus, or, for somebody who is not root
+ * and wants to change something, through the system bus. 1: connected; 0: no daemon answers there;
+ * a negative errno, with a message printed.
  */
-int client_open(struct client *c, const struct ctl *ctl, struct error *e) _must_check_;
-void client_close(struct client *c);
+int client_open(struct client *cl, struct ctl *c, bool change);
+void client_close(struct client *cl);
+
+/* The same for verbs that need a daemon: EXIT_DONE, or EXIT_NO_DAEMON with a message printed. */
+int client_need(struct client *cl, struct ctl *c, bool change);
 
 /*
- * Calls a method of the manager with arguments as in sd_bus_message_append() and waits for the
- * answer, `timeout_usec` at most (0: some seconds, enough for what only reads). Returns an exit
- * code: EXIT_DONE and the answer in *ret (sd_bus_message_unref() it); otherwise `e` is a whole
- * sentence, and EXIT_NO_DAEMON means that nothing was asked.
+ * Calls a method of org.pcptune1.Manager with arguments as sd_bus_message_append() takes them, and
+ * waits for its verified result. EXIT_DONE and *ret (to be unreferenced), or an exit code with the
+ * daemon's reason printed.
  */
-int client_call(struct client *c, const char *method, uint64_t timeout_usec, sd_bus_message **ret,
-		struct error *e, const char *types, ...) _must_check_;
+int client_call(struct client *cl, struct ctl *c, sd_bus_message **ret, const char *method,
+		const char *types, ...);
 
-/*
- * One call of a method that reads and answers with strings; the first goes into `into`: "Status",
- * "History" ("u", a number), "Explain" ("s", a knob). Exit codes as client_call().
- */
-int client_read(struct client *c, const char *method, struct text *into, struct error *e,
-		const char *types, ...) _must_check_;
+/* --for=TIME as the daemon takes it: microseconds; 0: without end. EXIT_DONE or EXIT_USAGE. */
+int client_for(const struct ctl *c, uint64_t *ret_usec);

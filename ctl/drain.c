@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pcptunectl drain: returns parked pages now, by hand, where no daemon runs. */
+/* pcptunectl drain: returns parked pages now, by hand. */
+#include "client.h"
 #include "writing.h"
 
 #include "act/drain.h"
@@ -114,6 +115,51 @@ static int code_of(const struct drain_report *r)
 	return EXIT_FAILED;
 }
 
+/* How a drain of the daemon's went. */
+static int read_report(sd_bus_message *reply, struct drain_report *r)
+{
+	const char *mode, *end, *text, *zone;
+	int blocked, error, node, n;
+	uint64_t before, after;
+
+	n = sd_bus_message_read(reply, "sssibtttutt", &mode, &end, &text, &error, &blocked,
+				&r->pages_before, &r->pages_after, &r->lists_above, &r->passes,
+				&r->took_usec, &r->pass_max_usec);
+	if (n <= 0 || drain_mode_parse(mode, &r->mode) < 0 || drain_end_parse(end, &r->end) < 0)
+		return -EBADMSG;
+	r->error = -error;
+	r->blocked = blocked;
+	(void)snprintf(r->text, sizeof(r->text), "%s", text);
+	(void)sd_bus_message_enter_container(reply, 'a', "(istt)");
+	while (r->nr_zones < DRAIN_ZONES_MAX &&
+	       sd_bus_message_read(reply, "(istt)", &node, &zone, &before, &after) > 0) {
+		struct drain_zone *z = &r->zone[r->nr_zones++];
+
+		z->node = node;
+		(void)snprintf(z->name, sizeof(z->name), "%s", zone);
+		z->before = before;
+		z->after = after;
+	}
+	return 0;
+}
+
+static int drain_by_daemon(struct ctl *c, struct client *cl, const struct drain_options *o)
+{
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	struct drain_report report = {0};
+	int r = client_call(cl, c, &reply, "Drain", "sbbt", drain_mode_name(o->mode), (int)o->fast,
+			    (int)o->isolated_too, o->max_time_usec);
+
+	if (r == EXIT_DONE && read_report(reply, &report) < 0)
+		return ctl_failf(c, EXIT_FAILED,
+				 "the daemon's answer cannot be read: it is of another version");
+	if (r == EXIT_DONE)
+		r = ctl_take(c, SOURCE_BIT(SOURCE_ZONEINFO), 0);
+	if (r == EXIT_DONE)
+		r = show_report(c, &report);
+	return r == EXIT_DONE ? code_of(&report) : r;
+}
+
 static int drain(struct ctl *c, struct writing *w, const struct drain_options *o)
 {
 	struct progress progress = {.page_bytes = c->snapshot->page_bytes,
@@ -149,12 +195,16 @@ static void on_event(void *user, const struct actor_event *ev)
 int verb_drain(struct ctl *c)
 {
 	_cleanup_(writing_end) struct writing w = WRITING_NONE;
+	_cleanup_(client_close) struct client cl = CLIENT_NONE;
 	struct drain_options o;
 	struct error e = {0};
 	int r = read_options(c, &o);
 
 	if (r != EXIT_DONE)
 		return r;
+	r = client_open(&cl, c, true);
+	if (r != 0)
+		return r < 0 ? EXIT_FAILED : drain_by_daemon(c, &cl, &o);
 	r = ctl_take(
 		c, SOURCE_BIT(SOURCE_ZONEINFO) | SOURCE_BIT(SOURCE_KNOBS) | SOURCE_BIT(SOURCE_MTHP),
 		SOURCE_BIT(SOURCE_ZONEINFO));

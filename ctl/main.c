@@ -39,18 +39,34 @@ static const struct verb verbs[] = {
 	  "trim     what exceeds high_min, at the present fraction (kernels from 6.7)\n"
 	  "squeeze  down to 4 * batch: the fraction is raised for a moment (from 6.7)\n"
 	  "kernel   everything, where an order's pcp_enabled can be switched\n"
-	  "Needs root, and is refused while a daemon runs. Stopped by Ctrl-C and SIGTERM;\n"
-	  "the fraction is put back whatever happens.\n" },
+	  "Needs root or a polkit authorization. A running daemon does it; else pcptunectl\n"
+	  "does, until Ctrl-C or SIGTERM. The fraction is put back whatever happens.\n" },
+	{ "pin", "KNOB VALUE", "fix a knob by hand, above every policy",
+	  OPTION_BIT(OPTION_FOR), 2, 2, verb_pin,
+	  "KNOB is high_fraction (0, or 8 to 2147483647) or pcp_enabled/SIZE (0 or 1).\n"
+	  "Returns when the value was read back from the kernel. [Limits] stand above it.\n"
+	  "It survives a restart, and ends with --for or unpin.\n" },
+	{ "unpin", "KNOB", "give a pinned knob back to the policies",
+	  0, 1, 1, verb_unpin, "" },
 	{ "adopt", "KNOB", "take a foreign knob's present value as its baseline",
 	  0, 1, 1, verb_adopt,
 	  "What somebody else wrote into a knob stays, and pcptune keeps its hands off,\n"
 	  "until it is adopted: then that value is the baseline, and policies may set the\n"
-	  "knob again. Needs root, and is refused while a daemon runs.\n" },
-	{ "rollback", "", "put every knob back to its baseline",
+	  "knob again.\n" },
+	{ "pause", "", "let no policy change anything for now",
+	  OPTION_BIT(OPTION_FOR), 0, 0, verb_pause,
+	  "Values stay as they are. It survives a restart, and ends with --for or resume.\n" },
+	{ "resume", "", "end a pause", 0, 0, 0, verb_resume, "" },
+	{ "rollback", "", "put every knob back to its baseline, and pause",
 	  OPTION_BIT(OPTION_DRY_RUN), 0, 0, verb_rollback,
 	  "The baseline is the value a knob had before pcptune first wrote it. Needed\n"
 	  "after a daemon was killed or stopped with OnStop=keep; one that stops does it\n"
-	  "by itself. --dry-run prints the shell commands that would do the same.\n" },
+	  "by itself. --dry-run prints the shell commands that would do the same. A running\n"
+	  "daemon pauses, too, until \"pcptunectl resume\".\n" },
+	{ "reload", "", "read configuration and policies again",
+	  0, 0, 0, verb_reload,
+	  "All or nothing: with an error, what ran goes on. The journal names each file,\n"
+	  "line and column.\n" },
 	{ "doctor", "", "what this kernel offers, what is missing, what to do",
 	  0, 0, 0, verb_doctor,
 	  "For each thing that this kernel lacks or that gets in the way: what it costs,\n"
@@ -148,17 +164,32 @@ static void print_option(FILE *out, enum option_id id)
 		(void)fprintf(out, "      --%-16s %s\n", name, o->help);
 }
 
+/* The verbs in the order in which one needs them, those that belong together on a line. */
+static const struct {
+	const char *verbs, *help;
+} summary[] = {
+	{"status", "what is set, by whom and why"},
+	{"zones | pcp | orders", "tables: zones, per-CPU lists, orders"},
+	{"explain [KNOB]", "why a knob has the value it has"},
+	{"policy list | policy cat | policy check", "policies: all, their text, errors"},
+	{"pin KNOB VALUE | unpin KNOB", "fix a knob by hand, above every policy"},
+	{"adopt KNOB", "take a foreign value as the baseline"},
+	{"pause | resume", "let no policy change anything for now"},
+	{"rollback", "put every knob back, and pause"},
+	{"reload", "read configuration and policies again"},
+	{"drain", "return parked pages now"},
+	{"doctor", "what is missing here, and what to do"},
+	{"metrics", "the metrics, as Prometheus reads them"},
+	{"help [VERB]", "this help, or that of a verb"},
+};
+
 static void print_help(FILE *out)
 {
 	(void)fprintf(out,
 		      "Usage: pcptunectl [OPTION]... VERB [ARGUMENT]...\n"
 		      "Looks at the kernel's per-CPU page lists and returns what they hold.\n\n");
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-		char name[48];
-
-		(void)snprintf(name, sizeof(name), "%s %s", verbs[i].name, verbs[i].args);
-		(void)fprintf(out, "  %-22s %s\n", name, verbs[i].help);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(summary); i++)
+		(void)fprintf(out, "  %-39s %s\n", summary[i].verbs, summary[i].help);
 	(void)fputc('\n', out);
 	for (enum option_id id = 0; id < _OPTION_GLOBAL_MAX; id++)
 		print_option(out, id);

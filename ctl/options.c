@@ -22,6 +22,7 @@ static const struct option_info options[] = {
 	[OPTION_MAX_TIME] = {"max-time", 0, "TIME", "stop after this long (60s)"},
 	[OPTION_ISOLATED_TOO] = {"isolated-too", 0, NULL, "also where that wakes isolated CPUs"},
 	[OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "print the commands, write nothing"},
+	[OPTION_FOR] = {"for", 0, "TIME", "until then only: 30min, 8h (default: without end)"},
 	[OPTION_OPENMETRICS] = {"openmetrics", 0, NULL, "in the OpenMetrics 1.0 format"},
 	[OPTION_SERIES] = {"series", 0, "SET", "basic (default) or full"},
 	[OPTION_PER_CPU] = {"per-cpu", 0, NULL, "count, high and batch of each CPU, too"},

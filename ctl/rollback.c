@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* pcptunectl rollback: every knob back to its baseline. */
+#include "client.h"
 #include "writing.h"
 
 #include <errno.h>
@@ -12,32 +13,31 @@ struct told {
 	unsigned restored, refused, foreign;
 };
 
-static void show_restored(struct ctl *c, const struct actor_event *ev)
+static void show_restored(struct ctl *c, const char *name, uint64_t from, uint64_t to)
 {
-	char name[KNOB_NAME_MAX];
-
-	(void)knob_name(ev->id, c->snapshot->page_bytes, name);
 	if (!c->wants_json) {
 		(void)fprintf(c->screen.out, "%s: %llu -> %llu, read back\n", name,
-			      (unsigned long long)ev->old_value, (unsigned long long)ev->new_value);
+			      (unsigned long long)from, (unsigned long long)to);
 		return;
 	}
 	json_begin_object(&c->json, NULL);
 	json_put_str(&c->json, "knob", name);
-	json_put_u64(&c->json, "from", ev->old_value);
-	json_put_u64(&c->json, "to", ev->new_value);
+	json_put_u64(&c->json, "from", from);
+	json_put_u64(&c->json, "to", to);
 	json_end_object(&c->json);
 }
 
 static void on_event(void *user, const struct actor_event *ev)
 {
 	struct told *t = user;
+	char name[KNOB_NAME_MAX];
 
 	switch (ev->kind) {
 	case ACTOR_RESTORED:
 	case ACTOR_CHANGED: /* a transient value of something that was killed is undone */
 		t->restored++;
-		show_restored(t->c, ev);
+		show_restored(t->c, knob_name(ev->id, t->c->snapshot->page_bytes, name),
+			      ev->old_value, ev->new_value);
 		break;
 	case ACTOR_REFUSED:
 		t->refused++;
@@ -100,6 +100,33 @@ static int write_back(struct ctl *c, struct writing *w)
 	return r;
 }
 
+static int back_by_daemon(struct ctl *c, struct client *cl)
+{
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	uint64_t from, to;
+	const char *name;
+	unsigned n = 0;
+	int r = client_call(cl, c, &reply, "Rollback", "");
+
+	if (r != EXIT_DONE)
+		return r;
+	if (c->wants_json)
+		json_begin_array(ctl_json_begin(c), "restored");
+	(void)sd_bus_message_enter_container(reply, 'a', "(stt)");
+	for (; sd_bus_message_read(reply, "(stt)", &name, &from, &to) > 0; n++)
+		show_restored(c, name, from, to);
+	if (c->wants_json) {
+		json_end_array(&c->json);
+		json_put_bool(&c->json, "done", true);
+		return ctl_json_end(c);
+	}
+	if (n == 0)
+		(void)fputs("Nothing to put back: no knob has a value of pcptune's.\n",
+			    c->screen.out);
+	(void)fputs("pcptuned pauses until \"pcptunectl resume\".\n", c->screen.out);
+	return EXIT_DONE;
+}
+
 static void put_commands(struct json_out *j, const char *text)
 {
 	json_begin_array(j, "commands");
@@ -138,13 +165,19 @@ static int dry_run(struct ctl *c, const struct act_env *env)
 int verb_rollback(struct ctl *c)
 {
 	_cleanup_(writing_end) struct writing w = WRITING_NONE;
+	_cleanup_(client_close) struct client cl = CLIENT_NONE;
+	const bool dry = option_given(&c->options, OPTION_DRY_RUN);
 	struct error e = {0};
-	int r = ctl_take(c, SOURCE_BIT(SOURCE_KNOBS) | SOURCE_BIT(SOURCE_MTHP), 0);
+	int r = dry ? 0 : client_open(&cl, c, true);
+
+	if (r != 0)
+		return r < 0 ? EXIT_FAILED : back_by_daemon(c, &cl);
+	r = ctl_take(c, SOURCE_BIT(SOURCE_KNOBS) | SOURCE_BIT(SOURCE_MTHP), 0);
 
 	if (r != EXIT_DONE)
 		return r;
 	w.env = act_env_from(&c->root, c->snapshot);
-	if (option_given(&c->options, OPTION_DRY_RUN))
+	if (dry)
 		return dry_run(c, &w.env);
 	if (act_env_check_live(&w.env, &e) < 0)
 		return ctl_fail(c, EXIT_NOT_HERE, &e);

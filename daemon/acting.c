@@ -197,6 +197,30 @@ static void tell_decision(const struct acting *a, const struct decision *d)
 		   name, d->old_value, d->value, d->reason);
 }
 
+/* Begins it, and tells so. */
+static int start_drain(struct acting *a, const struct drain_options *o, struct act_time now,
+		       struct error *e)
+{
+	struct fields f;
+	int r;
+
+	fields_start(&f, MSG_DRAIN_STARTED);
+	field(&f, "PCPTUNE_DRAIN=%s", drain_mode_name(o->mode));
+	field(&f, "PCPTUNE_REASON=%s", o->reason);
+	r = drain_start(&a->drain, &a->env, a->actor, o, now, e);
+	if (r < 0) {
+		log_fields(a->log, LOG_WARNING, f.list, "cannot %s the lists (%s): %s",
+			   drain_mode_name(o->mode), o->reason, e->text);
+		return r;
+	}
+	a->drain_told = false;
+	a->drains_begun++;
+	(void)snprintf(a->drain_reason, sizeof(a->drain_reason), "%s", o->reason);
+	log_fields(a->log, LOG_NOTICE, f.list, "%s: giving parked pages back (%s)",
+		   drain_mode_name(o->mode), o->reason);
+	return 0;
+}
+
 static void drain_begin(struct acting *a, enum engine_drain what, const char *reason,
 			struct act_time now)
 {
@@ -205,24 +229,43 @@ static void drain_begin(struct acting *a, enum engine_drain what, const char *re
 		.reason = reason,
 	};
 	struct error e = {0};
-	struct fields f;
 
 	if (a->drain || what == ENGINE_DRAIN_NONE)
 		return;
 	a->no_drain_before_usec = now.mono_usec + AUTOMATIC_DRAIN_PAUSE_USEC;
-	fields_start(&f, MSG_DRAIN_STARTED);
-	field(&f, "PCPTUNE_DRAIN=%s", drain_mode_name(o.mode));
-	field(&f, "PCPTUNE_REASON=%s", reason);
-	if (drain_start(&a->drain, &a->env, a->actor, &o, now, &e) < 0) {
-		log_fields(a->log, LOG_WARNING, f.list, "cannot %s the lists (%s): %s",
-			   drain_mode_name(o.mode), reason, e.text);
+	(void)start_drain(a, &o, now, &e);
+}
+
+int acting_drain(struct acting *a, const struct drain_options *o, struct act_time now,
+		 acting_drain_over over, void *user, struct error *e)
+{
+	int r;
+
+	if (a->drain)
+		return error_set(e, -EBUSY, "a drain is under way: try again when it has ended");
+	r = start_drain(a, o, now, e);
+	if (r < 0)
+		return r;
+	a->drain_over = over;
+	a->drain_user = user;
+	return 0;
+}
+
+int acting_open_for_a_while(struct acting *a, const struct actor_options *o, struct act_time now,
+			    struct error *e)
+{
+	int r = actor_open(&a->actor, o, now, e);
+
+	a->for_a_while = r == 0;
+	return r;
+}
+
+void acting_close_for_a_while(struct acting *a)
+{
+	if (!a->for_a_while)
 		return;
-	}
-	a->drain_told = false;
-	a->drains_begun++;
-	(void)snprintf(a->drain_reason, sizeof(a->drain_reason), "%s", reason);
-	log_fields(a->log, LOG_NOTICE, f.list, "%s: giving parked pages back (%s)",
-		   drain_mode_name(o.mode), reason);
+	a->actor = actor_close(a->actor);
+	a->for_a_while = false;
 }
 
 static void apply_value(struct acting *a, const struct decision *d, struct act_time now)
@@ -334,6 +377,9 @@ static void tell_drain_end(struct acting *a, const struct drain_report *r)
 
 	if (a->listener.on_drain)
 		a->listener.on_drain(a->listener.user, r, a->drain_reason);
+	if (a->drain_over)
+		a->drain_over(a->drain_user, r);
+	a->drain_over = NULL;
 	fields_start(&f, MSG_DRAIN_ENDED);
 	field(&f, "PCPTUNE_DRAIN=%s", drain_mode_name(r->mode));
 	field(&f, "PCPTUNE_PAGES_BEFORE=%" PRIu64, r->pages_before);

@@ -21,11 +21,15 @@ struct acting_listener {
 	void *user;
 };
 
+/* A drain by hand has ended. */
+typedef void (*acting_drain_over)(void *user, const struct drain_report *r);
+
 struct acting {
 	const struct log *log;
 	struct act_env env;
 	struct instance_lock lock;
 	struct actor *actor; /* NULL: only observing, nothing can be written */
+	bool for_a_while;    /* the actor is there for a request by hand only */
 	struct drain *drain;
 	uint64_t drains_begun; /* tells one drain from the next */
 	struct acting_listener listener;
@@ -36,6 +40,8 @@ struct acting {
 	char after_reason[DECISION_REASON_MAX];
 	char drain_reason[DECISION_REASON_MAX];
 	uint64_t no_drain_before_usec;
+	acting_drain_over drain_over; /* of a drain by hand; NULL */
+	void *drain_user;
 };
 
 /*
@@ -71,6 +77,18 @@ uint64_t acting_next_usec(const struct acting *a);
 /* Puts every knob back and lets nothing be set until acting_resume(): the kill switches. */
 void acting_take_hands_off(struct acting *a, struct act_time now);
 void acting_resume(struct acting *a);
+
+/*
+ * A drain by hand, beside the limits that hold for policies. `over` is called once, on the loop's
+ * thread. -EBUSY: one is under way; otherwise as drain_start().
+ */
+int acting_drain(struct acting *a, const struct drain_options *o, struct act_time now,
+		 acting_drain_over over, void *user, struct error *e) _must_check_;
+
+/* For a daemon that only observes and holds the lock: an actor for requests by hand. */
+int acting_open_for_a_while(struct acting *a, const struct actor_options *o, struct act_time now,
+			    struct error *e) _must_check_;
+void acting_close_for_a_while(struct acting *a);
 
 /* Begins to put everything back (`restore`), and to end a drain that runs. */
 void acting_stop(struct acting *a, bool restore, struct act_time now);

@@ -230,15 +230,22 @@ static int load_doc(struct ini_doc *doc, const struct sysroot *root, const char 
 	return 0;
 }
 
+/* The first error with its place: who asked for a reload does not see what is printed. */
 static int refuse(struct diagnostics *d, FILE *out, struct error *e)
 {
+	const struct diagnostic *first = d->list;
+	char others[48] = "";
+
 	diagnostics_sort(d);
 	diagnostics_print(d, out, false);
 	if (d->errors == 0)
 		return 0;
-	return error_set(e, -EINVAL,
-			 "the configuration has %zu %s (above); mend it and start again", d->errors,
-			 d->errors == 1 ? "error" : "errors");
+	while (first->warning)
+		first++;
+	if (d->errors > 1)
+		(void)snprintf(others, sizeof(others), ", and %zu more", d->errors - 1);
+	return error_set(e, -EINVAL, "the configuration has an error, mend it: %s:%u:%u: %s%s",
+			 first->file, first->line, first->column, first->message, others);
 }
 
 int config_load(struct config *ret, const struct sysroot *root, const char *file, FILE *out,

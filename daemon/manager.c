@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "manager.h"
+#include "manager-internal.h"
 
-#include "acting.h"
 #include "base/format.h"
-#include "config.h"
 #include "kill-switch.h"
 #include "message_ids.h"
-#include "policies.h"
-#include "remembered.h"
 #include "report.h"
-#include "scrape.h"
-#include "telemetry.h"
-#include "wake.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +13,6 @@
 #include <sys/resource.h>
 
 #include <systemd/sd-daemon.h>
-#include <systemd/sd-event.h>
 
 /*
  * A read costs the machine zone locks: so at most a thousandth of its time. What it took is a
@@ -28,7 +20,6 @@
  * for minutes: of the last reads the quickest says what reading costs.
  */
 #define READ_COST_FACTOR 1000U
-#define READ_COSTS       8U
 /* Ticks in a row with nothing moving after which the idle interval begins. */
 #define QUIET_TICKS 10U
 /* A change of parked memory by more than this share of memory is something moving. */
@@ -40,36 +31,6 @@ enum {
 	EXIT_FAILED = 1,
 	EXIT_REFUSED = 4,
 	EXIT_NOT_HERE = 5,
-};
-
-struct manager {
-	const struct manager_options *options;
-	const struct log *log;
-	struct sysroot root;
-	struct config config;
-	bool enforce;
-	sd_event *event;
-	sd_event_source *tick, *acting_timer, *actor_io, *drain_io, *stop_timer;
-	struct sensor *sensor;
-	const struct snapshot *snapshot;
-	uint64_t read_cost_usec[READ_COSTS]; /* of the last reads; a ring */
-	size_t reads;
-	struct policies *policies;
-	struct engine *engine;
-	struct acting acting;
-	struct scrape *scrape;
-	struct telemetry telemetry;
-	struct remembered remembered;
-	struct wake wake;
-	const char *disabled;   /* which kill switch is thrown, or NULL */
-	char status[256];       /* as the service manager was told last */
-	uint64_t watched_drain; /* the number of the drain that drain_io watches */
-	uint64_t last_parked_pages;
-	unsigned quiet_ticks;
-	uint64_t next_interval_usec;     /* the pause before the next tick, as it was meant */
-	bool source_failed[_SOURCE_MAX]; /* told */
-	bool facts_changed;              /* not yet told to the engine */
-	bool stopping, stop_timed_out;
 };
 
 static int finish(struct manager *m);
@@ -125,6 +86,7 @@ static size_t decide(struct manager *m, bool facts_changed, struct act_time now)
 		.snapshot = m->snapshot,
 		.mode = m->enforce && !m->disabled && !m->options->once ? ENGINE_ENFORCE
 									: ENGINE_OBSERVE,
+		.paused = m->pause.on,
 		.facts_changed = facts_changed,
 		.facts = policies_facts(m->policies),
 		.interval_usec = m->next_interval_usec,
@@ -139,6 +101,7 @@ static size_t decide(struct manager *m, bool facts_changed, struct act_time now)
 	for (size_t i = 0; i < n; i++)
 		telemetry_note_decision(&m->telemetry, &decisions[i], now);
 	acting_apply(&m->acting, m->snapshot, decisions, n, now);
+	m->decided++;
 	return n;
 }
 
@@ -182,7 +145,10 @@ static uint64_t next_interval(struct manager *m)
 {
 	uint64_t interval = something_moves(m) ? m->config.interval_usec
 					       : m->config.idle_interval_usec;
+	uint64_t now = act_time_now().mono_usec, ends = control_next_usec(m);
 
+	if (ends != USEC_INFINITY)
+		interval = MIN_OF(interval, ends > now ? ends - now : 0);
 	return MAX_OF(interval, reading_pause(m));
 }
 
@@ -224,8 +190,7 @@ static int watch_drain(struct manager *m)
 			       on_drain_io, m);
 }
 
-/* After anything that may have changed what acting waits for. */
-static int settle(struct manager *m)
+int manager_settle(struct manager *m)
 {
 	int r = watch_drain(m);
 
@@ -233,15 +198,17 @@ static int settle(struct manager *m)
 		r = rearm_acting(m);
 	if (r < 0)
 		return r;
+	control_dispatch(m);
 	telemetry_publish(&m->telemetry, m->snapshot, m->engine, &m->acting, m->log,
 			  act_time_now());
+	bus_refresh(m->bus);
 	return m->stopping ? finish(m) : 0;
 }
 
 static int dispatch(struct manager *m)
 {
 	acting_dispatch(&m->acting, act_time_now());
-	return settle(m);
+	return manager_settle(m);
 }
 
 static int on_drain_io(sd_event_source *s, int fd, uint32_t revents, void *userdata)
@@ -267,12 +234,13 @@ static int on_acting_timer(sd_event_source *s, uint64_t scheduled, void *userdat
 	return dispatch(userdata);
 }
 
-/* Lockouts and pins must outlive a restart; nothing that only observes has any. */
+/* Lockouts, pins and a pause must outlive a restart. */
 static void remember(struct manager *m)
 {
-	int r = m->acting.actor ? remembered_save(&m->remembered, m->engine, &m->root,
-						  m->snapshot->page_bytes, act_time_now())
-				: 0;
+	int r = m->acting.lock.fd >= 0
+			? remembered_save(&m->remembered, m->engine, &m->pause, &m->root,
+					  m->snapshot->page_bytes, act_time_now())
+			: 0;
 
 	if (r < 0)
 		log_debug(m->log, "cannot write %s: %s", REMEMBERED_REL, error_name(r));
@@ -337,6 +305,7 @@ static void tell_status(struct manager *m)
 	(void)snprintf(status, sizeof(status), "%s; parked: %s",
 		       !m->enforce   ? "Observing"
 		       : m->disabled ? "Disabled: settings are put back, observing"
+		       : m->pause.on ? "Paused: settings stay as they are"
 				     : "Enforcing",
 		       report_parked(m->snapshot, parked, sizeof(parked)));
 	if (streq(status, m->status))
@@ -366,6 +335,7 @@ static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 	acting_observe(&m->acting, m->snapshot, start);
 	if (!m->stopping) {
 		obey_kill_switch(m, start);
+		control_expire(m);
 		/* restore, then observe: a value that is on its way back is nobody's decision */
 		if (!m->disabled || acting_stopped(&m->acting, true)) {
 			decide(m, m->facts_changed, start);
@@ -380,7 +350,7 @@ static int on_tick(sd_event_source *s, uint64_t scheduled, void *userdata)
 	r = sd_event_source_set_time_relative(s, m->next_interval_usec);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
-	return r < 0 ? r : settle(m);
+	return r < 0 ? r : manager_settle(m);
 }
 
 static int exit_code_of(struct manager *m)
@@ -427,10 +397,11 @@ static int begin_stop(struct manager *m, const char *why)
 	m->stopping = true;
 	(void)sd_notify(0, "STOPPING=1");
 	log_info(m->log, "stopping: %s", why);
+	control_end(m);
 	acting_stop(&m->acting, m->config.on_stop == ON_STOP_RESTORE, act_time_now());
 	r = sd_event_add_time_relative(m->event, &m->stop_timer, CLOCK_MONOTONIC,
 				       m->config.stop_timeout_usec, 0, on_stop_timeout, m);
-	return r < 0 ? r : settle(m);
+	return r < 0 ? r : manager_settle(m);
 }
 
 static int on_signal(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
@@ -475,28 +446,42 @@ static int reload(struct manager *m, struct error *e)
 	return 0;
 }
 
-static int on_reload(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
+int manager_tick_now(struct manager *m)
+{
+	m->quiet_ticks = 0;
+	return sd_event_source_set_time_relative(m->tick, 0);
+}
+
+int manager_reload(struct manager *m, struct error *e)
 {
 	const char *const fields[] = {MSG_RELOADED, NULL};
-	struct manager *m = userdata;
-	struct error e = {0};
+	int r;
 
-	(void)s;
-	(void)si;
-	if (m->stopping)
-		return 0;
 	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 			 (unsigned long long)act_time_now().mono_usec);
-	if (reload(m, &e) < 0) {
-		log_fields(m->log, LOG_ERR, fields, "reload: %s; what ran goes on", e.text);
+	r = reload(m, e);
+	if (r < 0) {
+		log_fields(m->log, LOG_ERR, fields, "reload: %s; what ran goes on", e->text);
 	} else {
 		log_fields(m->log, LOG_NOTICE, fields, "reloaded: %zu policies",
 			   policies_count(m->policies));
 		policies_report(m->policies, m->log, m->engine);
 	}
 	(void)sd_notify(0, "READY=1");
-	m->quiet_ticks = 0;
-	return sd_event_source_set_time_relative(m->tick, 0);
+	(void)manager_tick_now(m);
+	return r;
+}
+
+static int on_reload(sd_event_source *s, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct manager *m = userdata;
+	struct error e = {0};
+
+	(void)s;
+	(void)si;
+	if (!m->stopping)
+		(void)manager_reload(m, &e);
+	return 0;
 }
 
 static int on_for_over(sd_event_source *s, uint64_t scheduled, void *userdata)
@@ -538,6 +523,12 @@ static int start_scrape(struct manager *m, struct error *e)
 	return scrape_new(&m->scrape, m->event, m->config.listen, &ops, e);
 }
 
+int manager_watch_actor(struct manager *m)
+{
+	return sd_event_add_io(m->event, &m->actor_io, actor_fd(m->acting.actor), EPOLLIN,
+			       on_actor_io, m);
+}
+
 static int add_sources(struct manager *m)
 {
 	sigset_t mask;
@@ -561,8 +552,7 @@ static int add_sources(struct manager *m)
 		r = sd_event_add_time(m->event, &m->acting_timer, CLOCK_MONOTONIC, USEC_INFINITY,
 				      USEC_PER_MSEC, on_acting_timer, m);
 	if (r >= 0 && m->acting.actor)
-		r = sd_event_add_io(m->event, &m->actor_io, actor_fd(m->acting.actor), EPOLLIN,
-				    on_actor_io, m);
+		r = manager_watch_actor(m);
 	if (r >= 0 && m->options->for_usec != USEC_INFINITY)
 		r = sd_event_add_time_relative(m->event, NULL, CLOCK_MONOTONIC,
 					       m->options->for_usec, 0, on_for_over, m);
@@ -607,12 +597,35 @@ static void choose_mode(struct manager *m)
 	}
 }
 
+/* CLOCK_REALTIME; 0: without end */
+static uint64_t pause_end(const struct manager *m)
+{
+	struct act_time now = act_time_now();
+
+	return m->pause.until_usec == USEC_INFINITY
+		       ? 0
+		       : now.real_usec + m->pause.until_usec - now.mono_usec;
+}
+
+/* It answers what is asked; without it everything else works. */
+static void start_bus(struct manager *m)
+{
+	struct error e = {0};
+
+	if (m->options->once || m->acting.lock.fd < 0)
+		return;
+	if (bus_new(&m->bus, m, &e) < 0)
+		log_warning(m->log, "%s", e.text);
+}
+
 static void start_telemetry(struct manager *m)
 {
 	telemetry_start(&m->telemetry, &m->root, &m->config, m->snapshot, m->enforce,
 			m->acting.lock.fd >= 0, m->scrape ? scrape_url(m->scrape) : "",
 			act_time_now());
 	telemetry_policies(&m->telemetry, m->policies, m->engine);
+	if (m->pause.on)
+		telemetry_pause(&m->telemetry, true, pause_end(m));
 	m->acting.listener = telemetry_listener(&m->telemetry);
 }
 
@@ -647,8 +660,9 @@ static int start(struct manager *m, struct error *e)
 		       m->snapshot, e);
 	if (r < 0)
 		return r;
-	if (m->acting.actor &&
-	    remembered_load(m->engine, &m->root, m->snapshot->page_bytes, act_time_now(), e) < 0)
+	if (m->acting.lock.fd >= 0 &&
+	    remembered_load(m->engine, &m->pause, &m->root, m->snapshot->page_bytes, act_time_now(),
+			    e) < 0)
 		log_warning(m->log, "%s", e->text);
 	r = sd_event_default(&m->event);
 	if (r < 0)
@@ -657,6 +671,7 @@ static int start(struct manager *m, struct error *e)
 	if (r < 0)
 		return r;
 	start_telemetry(m);
+	start_bus(m);
 	r = add_sources(m);
 	if (r >= 0 && !m->options->once)
 		r = wake_open(&m->wake, m->event, &m->root, m->log, &m->config, on_wake, m);
@@ -741,6 +756,8 @@ static int run(struct manager *m)
 
 static void clean_up(struct manager *m)
 {
+	control_end(m);
+	m->bus = bus_free(m->bus);
 	wake_close(&m->wake);
 	telemetry_stop(&m->telemetry);
 	remembered_free(&m->remembered);

@@ -40,8 +40,8 @@ static void put_pin(struct json_out *j, const struct engine_saved_pin *p, uint64
 }
 
 /* Without `times`: what must be saved anew when it differs. */
-static void format(struct text *out, const struct engine *engine, uint64_t page_bytes,
-		   struct act_time now, bool times)
+static void format(struct text *out, const struct engine *engine, const struct pause *pause,
+		   uint64_t page_bytes, struct act_time now, bool times)
 {
 	struct engine_saved_lockout lockouts[LOCKOUTS_MAX];
 	struct engine_saved_pin pins[PINS_MAX];
@@ -53,6 +53,10 @@ static void format(struct text *out, const struct engine *engine, uint64_t page_
 	json_put_u64(&j, "schema", SCHEMA);
 	if (times)
 		json_put_u64(&j, "monotonic_usec", now.mono_usec);
+	/* the end of a pause does not move: it is saved whenever another one is set */
+	json_put_bool(&j, "paused", pause->on);
+	if (pause->on && pause->until_usec != USEC_INFINITY)
+		json_put_u64(&j, "paused_until_usec", pause->until_usec);
 	json_begin_array(&j, "lockouts");
 	n = engine_export_lockouts(engine, now.mono_usec, lockouts, LOCKOUTS_MAX);
 	for (size_t i = 0; i < MIN_OF(n, (size_t)LOCKOUTS_MAX); i++)
@@ -66,13 +70,13 @@ static void format(struct text *out, const struct engine *engine, uint64_t page_
 	json_end_object(&j);
 }
 
-int remembered_save(struct remembered *r, const struct engine *engine, const struct sysroot *root,
-		    uint64_t page_bytes, struct act_time now)
+int remembered_save(struct remembered *r, const struct engine *engine, const struct pause *pause,
+		    const struct sysroot *root, uint64_t page_bytes, struct act_time now)
 {
 	struct text spare;
 	int result;
 
-	format(&r->text, engine, page_bytes, now, false);
+	format(&r->text, engine, pause, page_bytes, now, false);
 	if (r->text.failed)
 		return -ENOMEM;
 	if (streq(text_str(&r->text), text_str(&r->saved)))
@@ -80,7 +84,7 @@ int remembered_save(struct remembered *r, const struct engine *engine, const str
 	spare = r->saved;
 	r->saved = r->text;
 	r->text = spare;
-	format(&r->text, engine, page_bytes, now, true);
+	format(&r->text, engine, pause, page_bytes, now, true);
 	if (r->text.failed)
 		return -ENOMEM;
 	result = sysroot_replace(root, REMEMBERED_REL, r->text.data, r->text.len, 0644);
@@ -102,6 +106,13 @@ static uint64_t get_u64(const struct json_object *o, const char *key, uint64_t o
 	if (!json_object_object_get_ex(o, key, &v) || !json_object_is_type(v, json_type_int))
 		return otherwise;
 	return json_object_get_uint64(v);
+}
+
+static bool get_bool(const struct json_object *o, const char *key)
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(o, key, &v) && json_object_get_boolean(v);
 }
 
 static const char *get_str(const struct json_object *o, const char *key)
@@ -170,8 +181,8 @@ static void json_putp(struct json_object **o)
 	(void)json_object_put(*o);
 }
 
-int remembered_load(struct engine *engine, const struct sysroot *root, uint64_t page_bytes,
-		    struct act_time now, struct error *e)
+int remembered_load(struct engine *engine, struct pause *pause, const struct sysroot *root,
+		    uint64_t page_bytes, struct act_time now, struct error *e)
 {
 	_cleanup_(json_putp) struct json_object *o = NULL;
 	_cleanup_(text_free) struct text text = {0};
@@ -197,5 +208,7 @@ int remembered_load(struct engine *engine, const struct sysroot *root, uint64_t 
 	engine_import_lockouts(engine, now.mono_usec, age, lockouts,
 			       read_lockouts(o, page_bytes, lockouts));
 	engine_import_pins(engine, now.mono_usec, age, pins, read_pins(o, page_bytes, pins));
+	*pause = (struct pause){get_bool(o, "paused"),
+				get_u64(o, "paused_until_usec", USEC_INFINITY)};
 	return 0;
 }

@@ -53,6 +53,13 @@ void telemetry_mode(struct telemetry *t, bool enforce, const char *why)
 	t->dirty = true;
 }
 
+void telemetry_pause(struct telemetry *t, bool on, uint64_t until_usec)
+{
+	t->state.paused = on;
+	t->state.paused_until_usec = until_usec;
+	t->dirty = true;
+}
+
 void telemetry_event_source(struct telemetry *t, uint32_t i, const char *source, const char *state,
 			    const char *why, uint64_t events, uint64_t overruns)
 {

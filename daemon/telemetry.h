@@ -36,6 +36,8 @@ void telemetry_stop(struct telemetry *t);
 
 /* The mode as it is now, and why it only observes where that was not asked for ("" otherwise). */
 void telemetry_mode(struct telemetry *t, bool enforce, const char *why);
+/* Paused: until when, CLOCK_REALTIME; 0: without end. */
+void telemetry_pause(struct telemetry *t, bool on, uint64_t until_usec);
 /* How source number `i` of events stands, and what came of it so far. */
 void telemetry_event_source(struct telemetry *t, uint32_t i, const char *source, const char *state,
 			    const char *why, uint64_t events, uint64_t overruns);

@@ -183,7 +183,9 @@ expect 0 "" "help is no error" --help
 lines=$(wc -l <"$work/out")
 [ "$lines" -le 24 ] || fail "--help has $lines lines"
 [ "$(wc -L <"$work/out")" -le 80 ] || fail "--help is wider than 80 columns"
-sed -n 's/^  \([a-z]\+\( [a-z]\+\)\?\) .*/\1/p' "$work/out" | sed 's/ *$//' >"$work/verbs"
+# "pin KNOB VALUE | unpin KNOB   ..." are two verbs
+sed -n 's/^  \([a-z].*[^ ]\)  *  .*/\1/p; s/^  \([a-z].\{38\}\) .*/\1/p' "$work/out" | tr '|' '\n' |
+	sed 's/[A-Z[].*//; s/^ *//; s/ *$//; s/  .*//' | sort -u >"$work/verbs"
 [ "$(wc -l <"$work/verbs")" -ge 12 ] || fail "--help lists only $(cat "$work/verbs")"
 sed -n 's/^ .*--\([a-z-]*\).*/\1/p' "$work/out" | sort >"$work/options"
 while read -r verb; do

@@ -76,16 +76,26 @@ const char *drain_state_name(enum drain_state s)
 	return names[s];
 }
 
+static const char *const end_names[] = {
+	[DRAIN_END_NOT_YET] = "not-yet",         [DRAIN_END_FLOOR] = "floor",
+	[DRAIN_END_NO_PROGRESS] = "no-progress", [DRAIN_END_TIME] = "max-time",
+	[DRAIN_END_STOPPED] = "stopped",         [DRAIN_END_BLOCKED] = "blocked",
+	[DRAIN_END_FAILED] = "failed",
+};
+
 const char *drain_end_name(enum drain_end e)
 {
-	static const char *const names[] = {
-		[DRAIN_END_NOT_YET] = "not-yet",         [DRAIN_END_FLOOR] = "floor",
-		[DRAIN_END_NO_PROGRESS] = "no-progress", [DRAIN_END_TIME] = "max-time",
-		[DRAIN_END_STOPPED] = "stopped",         [DRAIN_END_BLOCKED] = "blocked",
-		[DRAIN_END_FAILED] = "failed",
-	};
+	return end_names[e];
+}
 
-	return names[e];
+int drain_end_parse(const char *name, enum drain_end *ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(end_names); i++)
+		if (streq(name, end_names[i])) {
+			*ret = (enum drain_end)i;
+			return 0;
+		}
+	return -EINVAL;
 }
 
 static const struct mthp_size *controllable_size(const struct snapshot *s)

@@ -60,6 +60,7 @@ enum drain_end {
 	DRAIN_END_FAILED,      /* see `error` */
 };
 const char *drain_end_name(enum drain_end e);
+int drain_end_parse(const char *name, enum drain_end *ret); /* -EINVAL */
 
 struct drain_zone {
 	int32_t node;
