@@ -22,6 +22,7 @@ struct bus {
 	struct manager *m;
 	sd_bus *system; /* NULL: not connected */
 	sd_event_source *retry;
+	bool name_told; /* that the name cannot be had */
 	struct bus_private *private;
 	struct bus_auth *asked; /* questions to polkit without an answer */
 	struct state_knob shown[STATE_KNOBS_MAX];

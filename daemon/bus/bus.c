@@ -43,18 +43,25 @@ static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error
 	return 0;
 }
 
-/* Somebody else has the name, or the bus' policy does not allow it: told, and left at that. */
+/*
+ * Somebody else has the name, or the bus does not allow it (yet: while a package is installed, the
+ * daemon starts before the bus has read what the package says). Told once, tried again.
+ */
 static int on_name(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
 	const sd_bus_error *refused = sd_bus_message_get_error(message);
-	const struct bus *b = userdata;
+	struct bus *b = userdata;
 
 	(void)error;
-	if (refused)
-		log_warning(b->m->log,
-			    "cannot have the name " BUS_NAME " on the system bus: %s; pcptunectl "
-			    "works through " BUS_REL,
-			    refused->message ? refused->message : refused->name);
+	if (!refused)
+		return 0;
+	if (!b->name_told)
+		log_notice(b->m->log,
+			   "cannot have the name " BUS_NAME " on the system bus: %s; trying again, "
+			   "root's pcptunectl works through " BUS_REL,
+			   refused->message ? refused->message : refused->name);
+	b->name_told = true;
+	retry_later(b);
 	return 0;
 }
 
