@@ -65,6 +65,7 @@ int verb_pause(struct ctl *c);
 int verb_resume(struct ctl *c);
 int verb_reload(struct ctl *c);
 int verb_explain(struct ctl *c);
+int verb_history(struct ctl *c);
 int verb_rollback(struct ctl *c);
 int verb_doctor(struct ctl *c);
 int verb_metrics(struct ctl *c);

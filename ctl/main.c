@@ -82,6 +82,11 @@ static const struct verb verbs[] = {
 	  "nothing. KNOB is high_fraction, pcp_enabled/SIZE, or trim for the rules that\n"
 	  "trim; without it, all of them. Conditions that look further back than the three\n"
 	  "looks are unknown.\n" },
+	{ "history", "", "what pcptuned did, and why",
+	  OPTION_BIT(OPTION_LINES) | OPTION_BIT(OPTION_FOLLOW) | OPTION_BIT(OPTION_SINCE), 0, 0,
+	  verb_history,
+	  "From the journal; where there is none, the last decisions that the running\n"
+	  "daemon remembers. Oldest first.\n" },
 	{ "policy check", "[FILE...]", "every error of policy files, and warnings",
 	  OPTION_BIT(OPTION_POLICY_DIR), 0, OPERANDS_MAX, verb_policy_check,
 	  "Without FILE: of the installed policies. Exits with 1 where there is an error.\n" },
@@ -171,6 +176,7 @@ static const struct {
 	{"status", "what is set, by whom and why"},
 	{"zones | pcp | orders", "tables: zones, per-CPU lists, orders"},
 	{"explain [KNOB]", "why a knob has the value it has"},
+	{"history", "what pcptuned did, and why"},
 	{"policy list | policy cat | policy check", "policies: all, their text, errors"},
 	{"pin KNOB VALUE | unpin KNOB", "fix a knob by hand, above every policy"},
 	{"adopt KNOB", "take a foreign value as the baseline"},

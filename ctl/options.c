@@ -21,8 +21,11 @@ static const struct option_info options[] = {
 	[OPTION_FAST] = {"fast", 0, NULL, "first free a few pages on each CPU: fewer passes"},
 	[OPTION_MAX_TIME] = {"max-time", 0, "TIME", "stop after this long (60s)"},
 	[OPTION_ISOLATED_TOO] = {"isolated-too", 0, NULL, "also where that wakes isolated CPUs"},
-	[OPTION_DRY_RUN] = {"dry-run", 'n', NULL, "print the commands, write nothing"},
+	[OPTION_DRY_RUN] = {"dry-run", 0, NULL, "print the commands, write nothing"},
 	[OPTION_FOR] = {"for", 0, "TIME", "until then only: 30min, 8h (default: without end)"},
+	[OPTION_LINES] = {"lines", 'n', "N", "only the last N (50, or all since TIME)"},
+	[OPTION_FOLLOW] = {"follow", 'f', NULL, "go on with what happens"},
+	[OPTION_SINCE] = {"since", 0, "TIME", "8h (ago), 22:00, 2026-11-30, yesterday"},
 	[OPTION_OPENMETRICS] = {"openmetrics", 0, NULL, "in the OpenMetrics 1.0 format"},
 	[OPTION_SERIES] = {"series", 0, "SET", "basic (default) or full"},
 	[OPTION_PER_CPU] = {"per-cpu", 0, NULL, "count, high and batch of each CPU, too"},
@@ -85,10 +88,10 @@ static int parse_long(struct options *o, int argc, char *const argv[], int *i, s
 	return take(o, id, argv[++*i], e);
 }
 
-/* No short option takes a value, so several may stand behind one dash. */
-static int parse_short(struct options *o, const char *arg, struct error *e)
+/* Several may stand behind one dash; what is behind one that takes a value is its value. */
+static int parse_short(struct options *o, int argc, char *const argv[], int *i, struct error *e)
 {
-	for (const char *c = arg + 1; *c; c++) {
+	for (const char *c = argv[*i] + 1; *c; c++) {
 		enum option_id id = 0;
 		int r;
 
@@ -97,8 +100,13 @@ static int parse_short(struct options *o, const char *arg, struct error *e)
 		if (id == _OPTION_MAX)
 			return error_set(e, -EINVAL, "unknown option -%c; see pcptunectl --help",
 					 *c);
-		r = take(o, id, NULL, e);
-		if (r < 0)
+		if (options[id].arg && c[1])
+			return take(o, id, c + 1, e);
+		if (options[id].arg && *i + 1 == argc)
+			return error_set(e, -EINVAL, "-%c needs a value: -%c %s", *c, *c,
+					 options[id].arg);
+		r = take(o, id, options[id].arg ? argv[++*i] : NULL, e);
+		if (r < 0 || options[id].arg)
 			return r;
 	}
 	return 0;
@@ -128,7 +136,7 @@ int options_parse(struct options *o, int argc, char *const argv[], struct error 
 		} else if (arg[1] == '-') {
 			r = parse_long(o, argc, argv, &i, e);
 		} else {
-			r = parse_short(o, arg, e);
+			r = parse_short(o, argc, argv, &i, e);
 		}
 		if (r < 0)
 			return r;

@@ -221,6 +221,7 @@ class Drains(BusTest):
 class Without(BusTest):
     def test_a_daemon_the_verbs_for_one_say_so(self):
         self.start_fake()
+        self.says(3, "none runs that could be asked", "history")
         for words in (("pin", "high_fraction", "8"), ("unpin", "high_fraction"), ("pause",), ("resume",), ("reload",)):
             with self.subTest(words):
                 self.says(3, "no pcptuned runs here.*systemctl start", *words)
@@ -290,6 +291,17 @@ class Interface(BusTest):
             self.ctl("pin", "high_fraction", "100")
             heard = c.read_until(b"PropertiesChanged")
             self.assertIn(b"org.pcptune1.Knob", heard)
+
+    def test_history_comes_from_the_daemon_where_there_is_no_journal(self):
+        d = self.start({"p": policy(100)})
+        wait_until("the policy has its value", lambda: self.fake.fraction() == 100, words=d.said)
+        self.ctl("pin", "high_fraction", "200")
+        self.says(0, "high_fraction: 0 -> 100, done(.|\n)*high_fraction: 100 -> 200, done", "history")
+        last = json.loads(self.ctl("--json", "history", "-n", "1").stdout)["history"]
+        self.assertEqual([(e["knob"], e["from"], e["to"]) for e in last], [("high_fraction", 100, 200)])
+        self.says(2, "8h", "history", "--since=soon")
+        self.says(2, "-n needs a value", "history", "-n")
+        self.assertEqual(json.loads(self.ctl("--json", "history", "--since=2000-01-01").stdout)["history"][-1]["to"], 200)
 
     def test_explains_and_remembers_what_the_daemon_decided(self):
         d = self.start({"p": policy(100)})
