@@ -48,8 +48,8 @@ static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 	int yes = 0, challenge = 0;
 
 	(void)error;
-	if (!failed)
-		(void)sd_bus_message_read(reply, "(bb", &yes, &challenge);
+	if (!failed && sd_bus_message_enter_container(reply, 'r', "bba{ss}") > 0)
+		(void)sd_bus_message_read(reply, "bb", &yes, &challenge);
 	if (!failed && yes)
 		(void)a->run(a->b, a->message);
 	else if (failed && (sd_bus_error_has_name(failed, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
