@@ -532,6 +532,19 @@ class Orders(safety.SafetyTest):
                 self.stack.pop_all().close()
         self.covered(3, "interfaces")
 
+    def test_that_come_and_go_while_the_daemon_runs_are_followed(self):
+        self.start_fake("--cpus=2", "--orders=per-size", "--release=6.18")
+        gone = size_switch(64)
+        self.fake.control(f"fault {gone} open ENOENT", f"fault {gone} read ENOENT")
+        d = self.daemon({"p": order_policy()}).ready()
+        other = size_switch(128)
+        wait_until("the orders that are there go on", lambda: self.fake.read(other) == "1", words=d.said)
+        self.fake.control("clear")
+        wait_until("the one that came goes on, too", lambda: self.fake.read(gone) == "1", words=d.said)
+        self.assertEqual(d.stop(), 0, d.said())
+        self.assertEqual((self.fake.read(gone), self.fake.read(other)), ("0", "0"))
+        self.covered(1, "order that comes while the daemon runs")
+
     def test_never_go_on_where_they_do_not_fit(self):
         cases = {"0:Normal:64M": 2, "0:Normal:1G": 2, "0:DMA:15M,0:DMA32:3G,Normal:4G": 2, "Normal:16G": 8}
         for zones, cpus in cases.items():
