@@ -392,6 +392,34 @@ class Attacks(BusTest):
             extra = [stack.enter_context(Client(self.bus)) for _ in range(30)]
             self.assertTrue(all(c.closed_within(30) for c in extra[4:]), "beyond four of a user they are closed at once")
 
+    def test_by_many_users_leave_root_its_places(self):
+        d = self.start()
+        before = self.resident(d)
+        if os.geteuid() != 0:
+            self.skipTest("only root can be several users")
+        for directory in (self.fake.dir, self.fake.dir / "run"):
+            directory.chmod(0o755)
+        holder = (
+            "import os, socket, sys\n"
+            "os.setuid(int(sys.argv[1]))\n"
+            "held = [socket.socket(socket.AF_UNIX) for _ in range(4)]\n"
+            "for s in held: s.connect(sys.argv[2])\n"
+            "print('held', flush=True)\n"
+            "sys.stdin.read()\n"
+        )
+        with contextlib.ExitStack() as stack:
+            for uid in range(60001, 60005):
+                p = stack.enter_context(
+                    subprocess.Popen(
+                        [sys.executable, "-c", holder, str(uid), str(self.bus)],
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        text=True,
+                    )
+                )
+                self.assertEqual(p.stdout.readline(), "held\n")
+            self.goes_on(d, before)
+
     def test_by_half_messages_and_silence_are_ended(self):
         d = self.start()
         before = self.resident(d)
@@ -430,6 +458,41 @@ class Attacks(BusTest):
                 for i in range(200000):
                     c.socket.sendall(message("Status", serial=i + 2))
         self.goes_on(d, before)
+
+    def test_by_a_burst_of_questions_take_no_memory(self):
+        d = self.start()
+        before = self.resident(d)
+        burst = b"".join(message("Status", serial=i + 2) for i in range(1500))
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(Client(self.bus)) for _ in range(3)]
+            for c in clients:
+                c.hello()
+                c.socket.setblocking(False)
+                with contextlib.suppress(OSError):
+                    c.socket.send(burst)
+            most = 0
+            end = time.monotonic() + 4
+            while time.monotonic() < end:
+                most = max(most, self.resident(d))
+                time.sleep(0.05)
+            self.assertLess(most - before, 16 << 10, "KiB, while nobody listens to the answers")
+        self.goes_on(d, before)
+
+    def test_by_silence_and_deafness_do_not_hold_up_the_end(self):
+        d = self.start()
+        with Client(self.bus) as silent, Client(self.bus) as deaf:
+            deaf.hello()
+            # as many answers as are kept for one that may still come to listen
+            deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            for i in range(40):
+                with contextlib.suppress(OSError):
+                    deaf.socket.send(message("Status", serial=i + 2), socket.MSG_DONTWAIT)
+            self.goes_on(d, self.resident(d))
+            silent.socket.sendall(b"\0AUTH")
+            d.send(signal.SIGTERM)
+            wait_until("it has ended", lambda: d.process.poll() is not None, 30, d.said)
+        self.assertEqual(d.process.returncode, 0)
+        self.assertFalse(self.bus.exists())
 
     def test_by_noise_are_harmless(self):
         d = self.start()

@@ -78,6 +78,9 @@ static int connect_system(struct bus *b)
 		r = sd_bus_set_bus_client(b->system, true);
 	if (r >= 0)
 		r = sd_bus_set_watch_bind(b->system, true);
+	/* nor may it hold up the end */
+	if (r >= 0)
+		r = sd_bus_set_close_on_exit(b->system, false);
 	if (r >= 0)
 		r = sd_bus_start(b->system);
 	if (r >= 0)

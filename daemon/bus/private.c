@@ -18,6 +18,8 @@
 
 #define PEERS_MAX    16U
 #define PEERS_OF_UID 4U
+/* Kept for root: others, four of whom could take every place, must not lock the operator out. */
+#define PEERS_OF_ROOT 4U
 /* Half a message, or none since the connection was made. */
 #define SILENCE_USEC (10 * USEC_PER_SEC)
 #define CHECK_USEC   (2 * USEC_PER_SEC)
@@ -170,12 +172,16 @@ static int on_bytes(sd_event_source *s, int fd, uint32_t revents, void *userdata
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
 	struct peer *peer = userdata;
+	uint64_t unread = 0;
 
 	(void)error;
 	peer->waiting_since = 0;
 	peer->bytes = 0;
 	peer->greeted = true;
-	if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") > 0)
+	/* many questions may have come at once, so this is asked before each answer, too */
+	(void)sd_bus_get_n_queued_write(peer->bus, &unread);
+	if (unread > UNREAD_MAX ||
+	    sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") > 0)
 		doom(peer);
 	return peer->doomed;
 }
@@ -218,6 +224,9 @@ static int serve(struct peer *peer, int fd)
 	r = sd_bus_set_server(peer->bus, true, p->id);
 	if (r >= 0)
 		r = sd_bus_set_sender(peer->bus, BUS_NAME);
+	/* the end of the loop must not wait for who does not listen, or never greeted */
+	if (r >= 0)
+		r = sd_bus_set_close_on_exit(peer->bus, false);
 	if (r >= 0)
 		r = sd_bus_start(peer->bus);
 	if (r >= 0)
@@ -252,15 +261,19 @@ static int watch(struct peer *peer, int fd)
 static struct peer *place_for(struct bus_private *p, uid_t uid)
 {
 	struct peer *free_one = NULL;
-	unsigned of_uid = 0;
+	unsigned of_uid = 0, others = 0;
 
 	for (size_t i = 0; i < PEERS_MAX; i++) {
-		if (!p->peer[i].bus)
+		if (!p->peer[i].bus) {
 			free_one = &p->peer[i];
-		else
-			of_uid += p->peer[i].uid == uid;
+			continue;
+		}
+		of_uid += p->peer[i].uid == uid;
+		others += p->peer[i].uid != 0;
 	}
-	return of_uid < PEERS_OF_UID ? free_one : NULL;
+	if (of_uid >= PEERS_OF_UID || (uid != 0 && others >= PEERS_MAX - PEERS_OF_ROOT))
+		return NULL;
+	return free_one;
 }
 
 static int on_connection(sd_event_source *s, int listen_fd, uint32_t revents, void *userdata)
