@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * run/pcptune/bus: connections without a broker. sd-bus gathers a message of up to 128 MiB from
- * each peer and queues answers without end, so that who may connect, for how long with half a
- * message, and with how much unread, is watched here.
+ * each peer and queues answers without end: so it talks to one end of a socket pair, and what goes
+ * through the other end is whole messages of bounded length one way (gate.h), and as much as the
+ * peer fetches the other way.
  */
 #include "bus-internal.h"
+
+#include "gate.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -20,30 +22,32 @@
 #define PEERS_OF_UID 4U
 /* Kept for root: others, four of whom could take every place, must not lock the operator out. */
 #define PEERS_OF_ROOT 4U
-/* Half a message, or none since the connection was made. */
+/* For the rest of a greeting or of a message. */
 #define SILENCE_USEC (10 * USEC_PER_SEC)
 #define CHECK_USEC   (2 * USEC_PER_SEC)
-#define KICK_USEC    (20 * USEC_PER_MSEC)
-/* No request is longer than some hundred bytes. */
-#define HALF_BYTES_MAX (256U << 10)
+#define OUT_BYTES    16384U
 /* Answers that the peer does not fetch. */
 #define UNREAD_MAX 32U
 
 struct peer {
 	struct bus_private *p;
 	sd_bus *bus;
-	sd_event_source *watch; /* sees bytes before sd-bus takes them */
-	int watch_fd;
+	int fd, inner_fd; /* to the peer; to sd-bus */
+	sd_event_source *io, *inner_io;
 	uid_t uid;
-	uint64_t waiting_since; /* CLOCK_MONOTONIC: for the rest of a message; 0: for none */
-	size_t bytes;           /* seen since the last whole message, at least */
-	bool greeted, doomed;
+	uint64_t waiting_since; /* CLOCK_MONOTONIC: for the rest of something; 0: for nothing */
+	struct gate *gate;
+	size_t ready; /* bytes at the front of the gate's that are to be passed on */
+	char *out;    /* OUT_BYTES */
+	size_t out_len;
+	bool open; /* sd-bus has been greeted */
+	bool doomed;
 };
 
 struct bus_private {
 	struct bus *b;
 	int fd, dir_fd;
-	sd_event_source *io, *check, *reap, *kick;
+	sd_event_source *io, *check, *reap;
 	sd_id128_t id;
 	struct peer peer[PEERS_MAX];
 };
@@ -67,13 +71,16 @@ bool bus_private_uid(const struct bus *b, sd_bus *connection, uid_t *ret)
 
 static void peer_close(struct peer *peer)
 {
-	sd_event_source_disable_unref(peer->watch);
-	if (peer->watch_fd >= 0)
-		(void)close(peer->watch_fd);
+	sd_event_source_disable_unref(peer->io);
+	sd_event_source_disable_unref(peer->inner_io);
 	if (peer->bus)
 		sd_bus_close(peer->bus);
 	sd_bus_unref(peer->bus);
-	*peer = (struct peer){.p = peer->p, .watch_fd = -1};
+	closep(&peer->fd);
+	closep(&peer->inner_fd);
+	free(peer->gate);
+	free(peer->out);
+	*peer = (struct peer){.p = peer->p, .fd = -1, .inner_fd = -1};
 }
 
 static int on_reap(sd_event_source *s, void *userdata)
@@ -91,32 +98,9 @@ static int on_reap(sd_event_source *s, void *userdata)
 static void doom(struct peer *peer)
 {
 	peer->doomed = true;
-	(void)sd_event_source_set_enabled(peer->watch, SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(peer->io, SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(peer->inner_io, SD_EVENT_OFF);
 	(void)sd_event_source_set_enabled(peer->p->reap, SD_EVENT_ONESHOT);
-}
-
-/*
- * A message that came in one piece with the end of the greeting is in sd-bus' buffer, and nothing
- * makes it look there before the next bytes come: so it is made to, until the first message.
- */
-static int on_kick(sd_event_source *s, uint64_t scheduled, void *userdata)
-{
-	struct bus_private *p = userdata;
-	bool waiting = false;
-
-	(void)scheduled;
-	for (size_t i = 0; i < PEERS_MAX; i++) {
-		struct peer *peer = &p->peer[i];
-
-		while (peer->bus && !peer->greeted && !peer->doomed &&
-		       sd_bus_process(peer->bus, NULL) > 0)
-			;
-		waiting |= peer->bus && !peer->greeted && !peer->doomed;
-	}
-	if (!waiting)
-		return 0;
-	(void)sd_event_source_set_time_relative(s, KICK_USEC);
-	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
 static int on_check(sd_event_source *s, uint64_t scheduled, void *userdata)
@@ -141,47 +125,151 @@ static int on_check(sd_event_source *s, uint64_t scheduled, void *userdata)
 	return sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 }
 
-static void wait_for_more(struct peer *peer)
+/* Since when something is owed: since now, where `progress` was made meanwhile. */
+static void note_waiting(struct peer *peer, bool progress)
 {
-	if (peer->waiting_since)
+	if (progress || !gate_waits(peer->gate) || peer->ready > 0)
+		peer->waiting_since = 0;
+	if (!gate_waits(peer->gate) || peer->ready > 0 || peer->waiting_since)
 		return;
 	peer->waiting_since = act_time_now().mono_usec;
 	(void)sd_event_source_set_time_relative(peer->p->check, CHECK_USEC);
 	(void)sd_event_source_set_enabled(peer->p->check, SD_EVENT_ONESHOT);
 }
 
-static int on_bytes(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+/* Each side is read only while the other one takes what comes. */
+static void update_interest(const struct peer *peer)
 {
-	struct peer *peer = userdata;
-	uint64_t unread = 0;
-	int n = 0;
+	(void)sd_event_source_set_io_events(peer->io, (peer->ready ? 0U : EPOLLIN) |
+							      (peer->out_len ? EPOLLOUT : 0U));
+	(void)sd_event_source_set_io_events(peer->inner_io,
+					    (peer->out_len && peer->open ? 0U : EPOLLIN) |
+						    (peer->ready && peer->open ? EPOLLOUT : 0U));
+}
 
-	(void)s;
-	if (!(revents & EPOLLIN))
+/* Sends what it can of `n` bytes; what was sent, or -1: the other end is gone. */
+static ssize_t send_some(int fd, const void *bytes, size_t n)
+{
+	ssize_t sent = n ? send(fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+
+	if (sent < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	(void)ioctl(fd, FIONREAD, &n);
-	peer->bytes += n > 0 ? (size_t)n : 0;
-	wait_for_more(peer);
-	(void)sd_bus_get_n_queued_write(peer->bus, &unread);
-	if (peer->bytes > HALF_BYTES_MAX || unread > UNREAD_MAX)
-		doom(peer);
+	return sent;
+}
+
+static int pass_on(struct peer *peer)
+{
+	ssize_t sent = peer->open ? send_some(peer->inner_fd, peer->gate->bytes, peer->ready) : 0;
+
+	if (sent < 0)
+		return -EPIPE;
+	gate_drop(peer->gate, (size_t)sent);
+	peer->ready -= (size_t)sent;
 	return 0;
 }
 
-/* A whole message has come. */
+static int give_back(struct peer *peer)
+{
+	ssize_t sent = send_some(peer->fd, peer->out, peer->out_len);
+
+	if (sent < 0)
+		return -EPIPE;
+	memmove(peer->out, peer->out + sent, peer->out_len - (size_t)sent);
+	peer->out_len -= (size_t)sent;
+	return 0;
+}
+
+static int hear_peer(struct peer *peer)
+{
+	char reply[GATE_REPLY_MAX];
+	size_t room, len;
+	uint8_t *to = gate_room(peer->gate, &room);
+	ssize_t n = recv(peer->fd, to, room, MSG_DONTWAIT), ready;
+
+	if (n <= 0)
+		return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -EPIPE;
+	ready = gate_take(peer->gate, (size_t)n, reply, &len);
+	if (ready < 0 || send_some(peer->fd, reply, len) != (ssize_t)len)
+		return -EPROTO;
+	peer->ready = (size_t)ready;
+	note_waiting(peer, ready > 0);
+	return pass_on(peer);
+}
+
+static int on_peer(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+	struct peer *peer = userdata;
+	int r = 0;
+
+	(void)s;
+	(void)fd;
+	if (revents & EPOLLOUT)
+		r = give_back(peer);
+	if (r == 0 && peer->ready == 0 && (revents & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+		r = hear_peer(peer);
+	if (r < 0)
+		doom(peer);
+	else
+		update_interest(peer);
+	return 0;
+}
+
+/* What sd-bus says to our greeting is not for the peer. */
+static void swallow_greeting(struct peer *peer)
+{
+	char *ok = memmem(peer->out, peer->out_len, "OK ", 3), *end;
+	size_t left = ok ? peer->out_len - (size_t)(ok - peer->out) : 0;
+
+	end = ok ? memmem(ok, left, "\r\n", 2) : NULL;
+	if (!end)
+		return;
+	left = peer->out_len - (size_t)(end + 2 - peer->out);
+	memmove(peer->out, end + 2, left);
+	peer->out_len = left;
+	peer->open = true;
+}
+
+static int hear_bus(struct peer *peer)
+{
+	ssize_t n = recv(peer->inner_fd, peer->out + peer->out_len, OUT_BYTES - peer->out_len,
+			 MSG_DONTWAIT);
+
+	if (n <= 0)
+		return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -EPIPE;
+	peer->out_len += (size_t)n;
+	if (!peer->open)
+		swallow_greeting(peer);
+	return peer->open ? give_back(peer) : 0;
+}
+
+static int on_inner(sd_event_source *s, int fd, uint32_t revents, void *userdata)
+{
+	struct peer *peer = userdata;
+	int r = 0;
+
+	(void)s;
+	(void)fd;
+	if (revents & (EPOLLIN | EPOLLHUP | EPOLLERR) && (peer->out_len == 0 || !peer->open))
+		r = hear_bus(peer);
+	if (r == 0)
+		r = pass_on(peer);
+	if (r < 0)
+		doom(peer);
+	else
+		update_interest(peer);
+	return 0;
+}
+
+/* Who asks and never listens is closed before the answers take memory. */
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
 	struct peer *peer = userdata;
 	uint64_t unread = 0;
 
+	(void)message;
 	(void)error;
-	peer->waiting_since = 0;
-	peer->bytes = 0;
-	peer->greeted = true;
-	/* many questions may have come at once, so this is asked before each answer, too */
 	(void)sd_bus_get_n_queued_write(peer->bus, &unread);
-	if (unread > UNREAD_MAX ||
-	    sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") > 0)
+	if (unread > UNREAD_MAX)
 		doom(peer);
 	return peer->doomed;
 }
@@ -210,21 +298,31 @@ static const sd_bus_vtable driver_vtable[] = {
 	SD_BUS_VTABLE_END,
 };
 
-static int serve(struct peer *peer, int fd)
+/* sd-bus at the other end of a socket pair, which trusts what comes through the gate. */
+static int serve(struct peer *peer)
 {
+	static const char greeting[] = "\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n";
 	struct bus_private *p = peer->p;
-	int r = sd_bus_new(&peer->bus);
+	int pair[2], r;
 
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return -errno;
+	peer->inner_fd = pair[0];
+	if (send_some(pair[0], greeting, sizeof(greeting) - 1) != (ssize_t)sizeof(greeting) - 1) {
+		(void)close(pair[1]);
+		return -EIO;
+	}
+	r = sd_bus_new(&peer->bus);
 	if (r >= 0)
-		r = sd_bus_set_fd(peer->bus, fd, fd);
+		r = sd_bus_set_fd(peer->bus, pair[1], pair[1]);
 	if (r < 0) {
-		(void)close(fd);
+		(void)close(pair[1]);
 		return r;
 	}
 	r = sd_bus_set_server(peer->bus, true, p->id);
 	if (r >= 0)
 		r = sd_bus_set_sender(peer->bus, BUS_NAME);
-	/* the end of the loop must not wait for who does not listen, or never greeted */
+	/* the end of the loop must not wait for who does not listen */
 	if (r >= 0)
 		r = sd_bus_set_close_on_exit(peer->bus, false);
 	if (r >= 0)
@@ -241,20 +339,33 @@ static int serve(struct peer *peer, int fd)
 	return r;
 }
 
-static int watch(struct peer *peer, int fd)
+/* Ticks come first: who asks waits a moment. */
+static int watch(struct peer *peer, int fd, sd_event_source **ret, sd_event_io_handler_t handler)
+{
+	int r = sd_event_add_io(peer->p->b->m->event, ret, fd, EPOLLIN, handler, peer);
+
+	return r < 0 ? r : sd_event_source_set_priority(*ret, SD_EVENT_PRIORITY_IDLE);
+}
+
+static int peer_open(struct peer *peer, int fd, uid_t uid)
 {
 	int r;
 
-	peer->watch_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (peer->watch_fd < 0)
-		return -errno;
-	/* by edge: sd-bus, behind it, must have its turn at what is there */
-	r = sd_event_add_io(peer->p->b->m->event, &peer->watch, peer->watch_fd, EPOLLIN | EPOLLET,
-			    on_bytes, peer);
-	/* before sd-bus reads what is there */
-	return r < 0 ? r
-		     : sd_event_source_set_priority(peer->watch,
-						    (int64_t)SD_EVENT_PRIORITY_IDLE - 1);
+	peer->fd = fd;
+	peer->uid = uid;
+	peer->gate = calloc(1, sizeof(*peer->gate));
+	peer->out = malloc(OUT_BYTES);
+	if (!peer->gate || !peer->out)
+		return -ENOMEM;
+	peer->gate->uid = uid;
+	r = serve(peer);
+	if (r >= 0)
+		r = watch(peer, peer->fd, &peer->io, on_peer);
+	if (r >= 0)
+		r = watch(peer, peer->inner_fd, &peer->inner_io, on_inner);
+	if (r >= 0)
+		note_waiting(peer, false);
+	return r;
 }
 
 /* A place for one more of that user, or NULL. */
@@ -293,22 +404,12 @@ static int on_connection(sd_event_source *s, int listen_fd, uint32_t revents, vo
 		(void)close(fd);
 		return 0;
 	}
-	peer->uid = cred.uid;
-	if (watch(peer, fd) < 0) {
-		(void)close(fd);
-		peer_close(peer);
-		return 0;
-	}
-	r = serve(peer, fd);
+	r = peer_open(peer, fd, cred.uid);
 	if (r < 0) {
 		log_debug(p->b->m->log, "cannot serve a connection to " BUS_REL ": %s",
 			  error_name(r));
 		peer_close(peer);
-		return 0;
 	}
-	wait_for_more(peer);
-	(void)sd_event_source_set_time_relative(p->kick, KICK_USEC);
-	(void)sd_event_source_set_enabled(p->kick, SD_EVENT_ONESHOT);
 	return 0;
 }
 
@@ -351,7 +452,7 @@ int bus_private_new(struct bus *b, struct error *e)
 	p->b = b;
 	p->fd = p->dir_fd = -1;
 	for (size_t i = 0; i < PEERS_MAX; i++)
-		p->peer[i] = (struct peer){.p = p, .watch_fd = -1};
+		p->peer[i] = (struct peer){.p = p, .fd = -1, .inner_fd = -1};
 	r = listen_here(p, e);
 	if (r < 0) {
 		(void)bus_private_free(p);
@@ -367,8 +468,6 @@ int bus_private_new(struct bus *b, struct error *e)
 		r = sd_event_add_defer(event, &p->reap, on_reap, p);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(p->reap, SD_EVENT_OFF);
-	if (r >= 0)
-		r = sd_event_add_time(event, &p->kick, CLOCK_MONOTONIC, UINT64_MAX, 0, on_kick, p);
 	if (r < 0) {
 		(void)bus_private_free(p);
 		return error_set(e, r, "cannot watch " BUS_REL ": %s", error_name(r));
@@ -387,7 +486,6 @@ struct bus_private *bus_private_free(struct bus_private *p)
 	sd_event_source_disable_unref(p->io);
 	sd_event_source_disable_unref(p->check);
 	sd_event_source_disable_unref(p->reap);
-	sd_event_source_disable_unref(p->kick);
 	if (p->fd >= 0) {
 		(void)close(p->fd);
 		(void)unlinkat(p->dir_fd, "bus", 0);
@@ -405,7 +503,7 @@ void bus_private_each(struct bus *b, void (*fn)(struct bus *b, sd_bus *connectio
 		struct peer *peer = &b->private->peer[i];
 		uint64_t unread = 0;
 
-		if (!peer->bus || !peer->greeted || peer->doomed)
+		if (!peer->bus || !peer->gate->begun || peer->doomed)
 			continue;
 		(void)sd_bus_get_n_queued_write(peer->bus, &unread);
 		if (unread > UNREAD_MAX)
