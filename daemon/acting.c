@@ -454,6 +454,12 @@ void acting_resume(struct acting *a)
 		actor_resume(a->actor);
 }
 
+void acting_pause(struct acting *a, bool paused, struct act_time now)
+{
+	if (a->actor)
+		actor_pause(a->actor, paused, now);
+}
+
 void acting_stop(struct acting *a, bool restore, struct act_time now)
 {
 	a->after_change = ENGINE_DRAIN_NONE;

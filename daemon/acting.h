@@ -90,6 +90,9 @@ int acting_open_for_a_while(struct acting *a, const struct actor_options *o, str
 			    struct error *e) _must_check_;
 void acting_close_for_a_while(struct acting *a);
 
+/* While paused nothing new is set, and nothing that was refused is tried again. */
+void acting_pause(struct acting *a, bool paused, struct act_time now);
+
 /* Begins to put everything back (`restore`), and to end a drain that runs. */
 void acting_stop(struct acting *a, bool restore, struct act_time now);
 /* Is there nothing left to wait for? */

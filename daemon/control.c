@@ -242,6 +242,7 @@ static void set_pause(struct manager *m, bool on, uint64_t until_usec)
 	struct act_time now = act_time_now();
 
 	m->pause = (struct pause){on, until_usec};
+	acting_pause(&m->acting, on, now);
 	telemetry_pause(&m->telemetry, on,
 			!on || until_usec == USEC_INFINITY
 				? 0

@@ -624,8 +624,10 @@ static void start_telemetry(struct manager *m)
 			m->acting.lock.fd >= 0, m->scrape ? scrape_url(m->scrape) : "",
 			act_time_now());
 	telemetry_policies(&m->telemetry, m->policies, m->engine);
-	if (m->pause.on)
+	if (m->pause.on) {
 		telemetry_pause(&m->telemetry, true, pause_end(m));
+		acting_pause(&m->acting, true, act_time_now());
+	}
 	m->acting.listener = telemetry_listener(&m->telemetry);
 }
 

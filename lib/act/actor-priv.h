@@ -73,6 +73,7 @@ struct actor {
 	struct slot slot[RECORD_KNOBS_MAX];
 	unsigned nr_slots;
 	bool restoring; /* actor_restore_all() until actor_resume() */
+	bool paused;    /* actor_pause() */
 	bool waiting;   /* recovery waits for a write of a killed process */
 	uint64_t waiting_usec;
 	bool record_lost; /* the file is older than `record` */

@@ -596,7 +596,7 @@ static enum purpose next_purpose(const struct actor *a, const struct slot *s, ui
 		*ret_target = s->moment_value;
 		return PURPOSE_MOMENT;
 	}
-	if (s->has_wanted && s->moment == MOMENT_NONE && !foreign && !a->restoring) {
+	if (s->has_wanted && s->moment == MOMENT_NONE && !foreign && !a->restoring && !a->paused) {
 		*ret_target = s->wanted;
 		return PURPOSE_SET;
 	}
@@ -967,6 +967,13 @@ void actor_restore_all(struct actor *a, struct act_time now)
 		s->pause_usec = 0;
 		slot_step(a, s, now);
 	}
+}
+
+void actor_pause(struct actor *a, bool paused, struct act_time now)
+{
+	a->paused = paused;
+	for (unsigned i = 0; i < a->nr_slots; i++)
+		slot_step(a, &a->slot[i], now);
 }
 
 void actor_resume(struct actor *a)

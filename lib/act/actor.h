@@ -158,6 +158,11 @@ int actor_adopt(struct actor *a, struct knob_id id, struct act_time now, struct 
  */
 void actor_restore_all(struct actor *a, struct act_time now);
 void actor_resume(struct actor *a);
+/*
+ * While paused, no decision is carried out, and one that the kernel refused is not tried again;
+ * what is being put back goes on. Afterwards they are.
+ */
+void actor_pause(struct actor *a, bool paused, struct act_time now);
 /* Knobs of ours that are not back yet; 0: done. `why` (may be NULL): the first one's sentence. */
 unsigned actor_unrestored(const struct actor *a, struct error *why);
 
