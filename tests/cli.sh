@@ -265,23 +265,23 @@ expect 5 'can only be read' "a capture is not written to" --root="$capture" drai
 expect 5 'can only be read' "a capture is not written to" --root="$capture" rollback
 expect 5 'can only be read' "a capture is not written to" --root="$capture" adopt high_fraction
 
-cp -r "$capture" "$work/root"
-chmod -R u+w "$work/root"
-head -c 1500 "$capture/proc/zoneinfo" >"$work/root/proc/zoneinfo"
-expect 1 'zoneinfo.*(line|byte)' "a table that is cut off" --root="$work/root" pcp
-cp "$capture/proc/zoneinfo" "$work/root/proc/zoneinfo"
-rm -f "$work/root/proc/sys/vm/percpu_pagelist_high_fraction"
-expect 0 "" "a kernel without the knob" --root="$work/root" doctor
+cp -r "$capture" "$work/tree"
+chmod -R u+w "$work/tree"
+head -c 1500 "$capture/proc/zoneinfo" >"$work/tree/proc/zoneinfo"
+expect 1 'zoneinfo.*(line|byte)' "a table that is cut off" --root="$work/tree" pcp
+cp "$capture/proc/zoneinfo" "$work/tree/proc/zoneinfo"
+rm -f "$work/tree/proc/sys/vm/percpu_pagelist_high_fraction"
+expect 0 "" "a kernel without the knob" --root="$work/tree" doctor
 grep -q 'no vm.percpu_pagelist_high_fraction' "$work/out" || fail "doctor does not miss the knob"
-expect 0 "" "status without knobs" --root="$work/root" status
+expect 0 "" "status without knobs" --root="$work/tree" status
 
 # what gets in the way
-mkdir -p "$work/root/etc/sysctl.d" "$work/root/etc/pcptune"
+mkdir -p "$work/tree/etc/sysctl.d" "$work/tree/etc/pcptune"
 printf '# tuning\nvm.swappiness=1\n-vm.percpu_pagelist_high_fraction = 64\n' \
-	>"$work/root/etc/sysctl.d/60-lists.conf"
-: >"$work/root/etc/pcptune/disabled"
-: >"$work/root/.dockerenv"
-run --root="$work/root" doctor
+	>"$work/tree/etc/sysctl.d/60-lists.conf"
+: >"$work/tree/etc/pcptune/disabled"
+: >"$work/tree/.dockerenv"
+run --root="$work/tree" doctor
 for pattern in "sysctl.d/60-lists.conf:3 sets .* to 64" "etc/pcptune/disabled" "container"; do
 	grep -q "$pattern" "$work/out" || fail "doctor does not say \"$pattern\": $(cat "$work/out")"
 	pass

@@ -70,10 +70,10 @@ offers bash "pcptunectl --root=$capture pin " high_fraction
 offers bash "pcptunectl --root=$capture explain " high_fraction trim
 offers bash "pcptunectl --root=$capture zones --zone=" Normal
 mapfile -t policies < <(cd "$top/policies" && printf '%s\n' *.policy | sed 's/\.policy$//')
-mkdir -p "$work/root/proc" "$work/root/usr/lib/pcptune/policies.d"
-cp "$capture/proc/zoneinfo" "$work/root/proc/"
-cp "$top"/policies/*.policy "$work/root/usr/lib/pcptune/policies.d/"
-offers bash "pcptunectl --root=$work/root policy cat " "${policies[@]}"
+mkdir -p "$work/tree/proc" "$work/tree/usr/lib/pcptune/policies.d"
+cp "$capture/proc/zoneinfo" "$work/tree/proc/"
+cp "$top"/policies/*.policy "$work/tree/usr/lib/pcptune/policies.d/"
+offers bash "pcptunectl --root=$work/tree policy cat " "${policies[@]}"
 
 # zsh's completion needs a terminal: a pseudo-terminal of its own
 if command -v zsh >/dev/null; then

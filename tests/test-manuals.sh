@@ -20,8 +20,8 @@ same() {
 	fi
 }
 
-mkdir -p "$work/root"
-"$pcptuned" --root="$work/root" --print-config >"$work/config" || {
+mkdir -p "$work/tree"
+"$pcptuned" --root="$work/tree" --print-config >"$work/config" || {
 	echo "FAILED: $pcptuned --print-config"
 	exit 1
 }
