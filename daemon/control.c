@@ -150,7 +150,7 @@ static const char *until_text(char *buf, size_t size, uint64_t for_usec)
 
 static uint64_t end_of(uint64_t for_usec, struct act_time now)
 {
-	return for_usec == USEC_INFINITY ? USEC_INFINITY : now.mono_usec + for_usec;
+	return for_usec >= USEC_INFINITY - now.mono_usec ? USEC_INFINITY : now.mono_usec + for_usec;
 }
 
 static void begin_pin(struct manager *m, struct control_op *op, const struct control_request *q)
@@ -532,6 +532,7 @@ void control_expire(struct manager *m)
 
 void control_end(struct manager *m)
 {
+	m->acting.drain_over = NULL; /* a drain ends later than who asked for it is answered */
 	for (struct control_op *op = m->ops; op; op = op->next)
 		if (!op->over)
 			fail(op, CONTROL_NOT_NOW, "pcptuned is stopping");

@@ -222,6 +222,19 @@ class Drains(BusTest):
         self.ctl("rollback")
         self.assertEqual(self.fake.fraction(), 0)
 
+    def test_end_with_a_daemon_that_is_stopped_meanwhile(self):
+        d = self.start()
+        self.park()
+        self.fake.control(f"fault {REFRESH} read block 0.3")
+        p = subprocess.Popen(
+            [BUILD / "pcptunectl", f"--root={self.fake.dir}", "drain", "--mode=squeeze"], stderr=subprocess.PIPE, text=True
+        )
+        d.until_said("giving parked pages back")
+        self.assertEqual(d.stop(), 0, d.said())
+        self.assertIn("stopping", p.communicate(timeout=safety.PATIENCE)[1])
+        self.assertEqual(p.returncode, 1)
+        self.assertEqual(self.fake.fraction(), 0)
+
     def test_are_one_at_a_time(self):
         d = self.start()
         self.park()
