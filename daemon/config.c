@@ -16,6 +16,7 @@ enum key_type {
 	KEY_COUNT,
 	KEY_RATIO,
 	KEY_TEXT,
+	KEY_PATH,
 	KEY_BOOL,
 	KEY_FOREIGN, /* "yield", or "yield-for TIME" */
 };
@@ -54,6 +55,10 @@ static const struct config_key keys[] = {
 	{"Limits", "WritesPerMinute", KEY_COUNT, AT(writes_per_minute), 1, 1000, NULL},
 	{"Limits", "WritesPerDay", KEY_COUNT, AT(writes_per_day), 1, 1000, NULL},
 	{"Metrics", "Listen", KEY_TEXT, AT(listen), 0, 0, NULL},
+	{"Metrics", "TLSCertificate", KEY_PATH, AT(tls_certificate), 0, 0, NULL},
+	{"Metrics", "TLSKey", KEY_PATH, AT(tls_key), 0, 0, NULL},
+	{"Metrics", "TLSClientCA", KEY_PATH, AT(tls_client_ca), 0, 0, NULL},
+	{"Metrics", "TokenFile", KEY_PATH, AT(token_file), 0, 0, NULL},
 	{"Metrics", "Series", KEY_CHOICE, AT(series), 0, 0, series_words},
 	{"Metrics", "PerCPU", KEY_CHOICE, AT(per_cpu), 0, 0, per_cpu_words},
 	{"Events", "Hotplug", KEY_BOOL, AT(hotplug), 0, 0, NULL},
@@ -159,6 +164,12 @@ static bool read_value(const struct config_key *k, const char *text, struct conf
 	case KEY_TEXT:
 		text_addf(want, "at most %u bytes", CONFIG_TEXT_MAX - 1);
 		if (strlen(text) >= CONFIG_TEXT_MAX || !*text)
+			return false;
+		memcpy(field, text, strlen(text) + 1);
+		return true;
+	case KEY_PATH:
+		text_addf(want, "an absolute path of at most %u bytes", CONFIG_TEXT_MAX - 1);
+		if (strlen(text) >= CONFIG_TEXT_MAX || text[0] != '/')
 			return false;
 		memcpy(field, text, strlen(text) + 1);
 		return true;
@@ -294,6 +305,7 @@ static void add_default(struct text *t, const struct config_key *k, const struct
 		text_addf(t, "%g%%", *(const double *)field * 100);
 		break;
 	case KEY_TEXT:
+	case KEY_PATH:
 		text_add(t, field);
 		break;
 	case KEY_BOOL:

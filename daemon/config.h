@@ -43,6 +43,9 @@ struct config {
 	uint64_t writes_per_minute, writes_per_day;
 	/* [Metrics] */
 	char listen[CONFIG_TEXT_MAX]; /* "none": no server */
+	/* paths, "" where not asked for */
+	char tls_certificate[CONFIG_TEXT_MAX], tls_key[CONFIG_TEXT_MAX];
+	char tls_client_ca[CONFIG_TEXT_MAX], token_file[CONFIG_TEXT_MAX];
 	enum config_series series;
 	enum per_cpu per_cpu;
 	/* [Events] */

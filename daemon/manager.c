@@ -410,18 +410,30 @@ static int on_signal(sd_event_source *s, const struct signalfd_siginfo *si, void
 	return begin_stop(userdata, si->ssi_signo == SIGINT ? "interrupted" : "told to terminate");
 }
 
+static struct scrape_files scrape_files(const struct config *c)
+{
+	return (struct scrape_files){c->tls_certificate, c->tls_key, c->tls_client_ca,
+				     c->token_file};
+}
+
 /*
  * All or nothing for the configuration and for each policy: what has an error stays as it was. What
  * needs a new start (where the metrics are) keeps its old value.
  */
 static int reload(struct manager *m, struct error *e)
 {
+	_cleanup_(credentials_clear) struct credentials credentials = {0};
 	_cleanup_(policies_freep) struct policies *policies = NULL;
+	struct scrape_files files;
 	struct engine *engine = NULL;
 	struct config config;
 	int r;
 
 	r = config_load(&config, &m->root, m->options->config_file, stderr, e);
+	if (r < 0)
+		return r;
+	files = scrape_files(&config);
+	r = m->scrape ? credentials_load(&credentials, &files, e) : 0;
 	if (r < 0)
 		return r;
 	r = policies_load(&policies, &m->root, m->options->policy_dirs, m->snapshot, m->policies,
@@ -443,7 +455,7 @@ static int reload(struct manager *m, struct error *e)
 	m->config = config;
 	acting_configure(&m->acting, &m->config);
 	telemetry_policies(&m->telemetry, m->policies, m->engine);
-	return 0;
+	return m->scrape ? scrape_take_credentials(m->scrape, &credentials, e) : 0;
 }
 
 int manager_tick_now(struct manager *m)
@@ -491,15 +503,25 @@ static int on_for_over(sd_event_source *s, uint64_t scheduled, void *userdata)
 	return begin_stop(userdata, "the time given with --for is over");
 }
 
-static int render_metrics(void *userdata, enum exposition_format format, struct text *into)
+/* A scrape shows the present, but may not make the machine pay more than ticks do. */
+static uint64_t refresh_metrics(void *userdata)
 {
 	struct manager *m = userdata;
 	uint64_t age = act_time_now().mono_usec - m->snapshot->taken_usec;
 
-	/* a scrape shows the present, but may not make the machine pay more than ticks do */
 	if (age > USEC_PER_SEC &&
-	    age > sensor_source(m->sensor, SOURCE_ZONEINFO)->cost_usec * READ_COST_FACTOR)
+	    age > sensor_source(m->sensor, SOURCE_ZONEINFO)->cost_usec * READ_COST_FACTOR) {
 		take_snapshot(m, telemetry_sources(&m->telemetry));
+		age = 0;
+	}
+	/* one text a snapshot; one a second while it may not be replaced, for its age goes on */
+	return m->snapshot->taken_usec + age / USEC_PER_SEC;
+}
+
+static int render_metrics(void *userdata, enum exposition_format format, struct text *into)
+{
+	struct manager *m = userdata;
+
 	return telemetry_render(&m->telemetry, m->snapshot, m->sensor, m->engine, format,
 				act_time_now(), into);
 }
@@ -516,11 +538,12 @@ static const char *unhealthy(void *userdata)
 
 static int start_scrape(struct manager *m, struct error *e)
 {
-	const struct scrape_ops ops = {render_metrics, unhealthy, m};
+	const struct scrape_ops ops = {refresh_metrics, render_metrics, unhealthy, m};
+	const struct scrape_files files = scrape_files(&m->config);
 
 	if (streq(m->config.listen, "none") || m->options->once)
 		return 0;
-	return scrape_new(&m->scrape, m->event, m->config.listen, &ops, e);
+	return scrape_new(&m->scrape, m->event, m->config.listen, &files, &ops, e);
 }
 
 int manager_watch_actor(struct manager *m)

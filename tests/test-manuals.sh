@@ -36,6 +36,7 @@ awk '/^\.Sh SECTION/ { section = $3 }
 	/^\.Sh / && !/SECTION/ { section = "" }
 	section != "" && /^\.It Sy [A-Za-z]*= Pq / {
 		key = $3; sub(/^\.It Sy [A-Za-z]*= Pq /, "")
+		if ($0 == "unset") $0 = ""
 		if (key == "OrderMax=") $0 = "(" $0 ")"
 		print section " " key $0
 	}' "$top/doc/pcptuned.conf.5" >"$work/manual"

@@ -185,6 +185,37 @@ static void the_accept_header_chooses_the_format(void **state)
 			fail_msg("Accept: %s chose the other format", rows[i].accept);
 }
 
+static void gzip_is_given_to_who_takes_it(void **state)
+{
+	static const struct {
+		const char *accept_encoding;
+		bool want;
+	} rows[] = {
+		{NULL, false},
+		{"", false},
+		{"gzip", true},
+		{"GZIP;q=1.0", true},
+		{"gzip, deflate, br", true},
+		{"deflate, br", false},
+		{"identity", false},
+		{"gzip;q=0", false},
+		{"*;q=0.5", true},
+		{"*", true},
+		{"gzip;q=0, *", false},
+		{"gzip;q=0.5, identity;q=0.8", false},
+		{"gzip;q=0.8, identity;q=0.8", true},
+		{"x-gzip", true},
+		{"gzipped", false},
+		{"gzip;q=x", false},
+		{",;,=", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (exposition_wants_gzip(rows[i].accept_encoding) != rows[i].want)
+			fail_msg("Accept-Encoding: %s was read wrongly", rows[i].accept_encoding);
+}
+
 static uint32_t render(const struct machine *m, struct text *t, bool full, bool percpu)
 {
 	struct metrics_options o = {.full = full, .percpu = percpu};
@@ -601,6 +632,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(labels_are_escaped_as_each_format_wants),
 		cmocka_unit_test(the_accept_header_chooses_the_format),
+		cmocka_unit_test(gzip_is_given_to_who_takes_it),
 		cmocka_unit_test(basic_has_at_most_60_series_on_any_machine),
 		cmocka_unit_test(the_numbers_are_those_of_the_snapshot),
 		cmocka_unit_test(gauges_and_counters_of_the_kernel_are_told_apart),

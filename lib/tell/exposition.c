@@ -13,7 +13,7 @@ const char *exposition_content_type(enum exposition_format f)
 		       : "text/plain; version=0.0.4; charset=utf-8";
 }
 
-/* One element of an Accept header, between commas. */
+/* One element of an Accept or Accept-Encoding header, between commas. */
 struct media_range {
 	const char *type; /* not NUL-terminated */
 	size_t len;
@@ -109,6 +109,27 @@ enum exposition_format exposition_negotiate(const char *accept)
 		s = *comma ? comma + 1 : comma;
 	}
 	return openmetrics > 0 && openmetrics >= text ? EXPOSITION_OPENMETRICS : EXPOSITION_TEXT;
+}
+
+bool exposition_wants_gzip(const char *accept_encoding)
+{
+	double gzip = -1, identity = 0, any = -1;
+
+	for (const char *s = accept_encoding ? accept_encoding : ""; *s;) {
+		const char *comma = strchrnul(s, ',');
+		struct media_range m = read_range(s, comma);
+
+		if (range_is(&m, "gzip") || range_is(&m, "x-gzip"))
+			gzip = MAX_OF(gzip, m.quality);
+		else if (range_is(&m, "identity"))
+			identity = MAX_OF(identity, m.quality);
+		else if (range_is(&m, "*"))
+			any = MAX_OF(any, m.quality);
+		s = *comma ? comma + 1 : comma;
+	}
+	if (gzip < 0)
+		gzip = any;
+	return gzip > 0 && gzip >= identity;
 }
 
 void exposition_start(struct exposition *x, struct text *out, enum exposition_format format)

@@ -28,6 +28,12 @@ const char *exposition_content_type(enum exposition_format f);
  */
 enum exposition_format exposition_negotiate(const char *accept);
 
+/*
+ * Does an Accept-Encoding header take gzip? NULL and "" do not; "gzip;q=0" refuses it. Where it is
+ * taken it is given, also on a tie with identity: expositions shrink to a tenth.
+ */
+bool exposition_wants_gzip(const char *accept_encoding);
+
 struct exposition {
 	struct text *out;
 	enum exposition_format format;

@@ -156,9 +156,9 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Daemon:
-    def __init__(self, fake, policies, *options, config="", limits="WritesPerMinute=1000\nWritesPerDay=1000", before=(), hangs=False):
+    def __init__(self, fake, policies, *options, config="", limits="WritesPerMinute=1000\nWritesPerDay=1000", metrics="", before=(), hangs=False):
         self.fake = fake
-        self.configure(policies, config, limits)
+        self.configure(policies, config, limits, metrics)
         self.path = fake.dir / f"words-{time.monotonic_ns()}"
         with open(self.path, "w", encoding="utf-8") as words:
             self.process = subprocess.Popen(
@@ -168,7 +168,7 @@ class Daemon:
                 env=no_leak_detection() if hangs else None,
             )
 
-    def configure(self, policies, config="", limits="WritesPerMinute=1000\nWritesPerDay=1000"):
+    def configure(self, policies, config="", limits="WritesPerMinute=1000\nWritesPerDay=1000", metrics=""):
         etc = self.fake.dir / "etc/pcptune"
         shutil.rmtree(etc / "policies.d")
         (etc / "policies.d").mkdir()
@@ -176,7 +176,7 @@ class Daemon:
             (etc / "policies.d" / f"{name}.policy").write_text(text)
         (etc / "pcptuned.conf").write_text(
             f"[Daemon]\nIdleInterval=1s\n{'' if 'MinHold' in config else 'MinHold=0'}\n{config}\n[Limits]\n{limits}\n"
-            f"[Metrics]\nListen={self.fake.dir}/run/metrics\n"
+            f"[Metrics]\nListen={'' if metrics == '' else '127.0.0.1:0 '}{self.fake.dir}/run/metrics\n{metrics}\n"
         )
 
     def said(self):
