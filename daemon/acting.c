@@ -346,6 +346,10 @@ static void tell_event(const struct acting *a, const struct actor_event *ev)
 	field(&f, "PCPTUNE_NEW=%" PRIu64, ev->new_value);
 	field(&f, "PCPTUNE_RESULT=%s", actor_event_name(ev->kind));
 	field(&f, "PCPTUNE_REASON=%s", ev->reason);
+	if (ev->parked_known) {
+		field(&f, "PCPTUNE_PAGES_BEFORE=%" PRIu64, ev->parked_before);
+		field(&f, "PCPTUNE_PAGES_AFTER=%" PRIu64, ev->parked_after);
+	}
 	if (ev->error)
 		field(&f, "ERRNO=%d", -ev->error);
 	if (ev->reason[0])

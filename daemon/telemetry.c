@@ -161,8 +161,10 @@ static void on_event(void *user, const struct actor_event *ev)
 		return;
 	if (ev->kind != ACTOR_REFUSED) /* told once, counted each time: count_refusals() */
 		t->self.writes[WRITE_DONE]++;
-	if (ev->transient)
+	if (ev->transient) /* a drain's moment: what came back is counted with the drain */
 		return;
+	if (ev->parked_known && ev->parked_before > ev->parked_after)
+		t->self.drained_pages += ev->parked_before - ev->parked_after;
 	knob_name(ev->id, t->page_bytes, shown.knob);
 	copy_word(&shown.result, result);
 	if (author) {

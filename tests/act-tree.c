@@ -88,6 +88,9 @@ void tree_write_zoneinfo(struct tree *t)
 				  "              high_min: %" PRIu64
 				  "\n              high_max: %" PRIu64 "\n",
 				  high_min(t, fraction), high_max);
+		if (t->prints_orders)
+			text_addf(&text, "              order4: %" PRIu64 "\n",
+				  i == 0 ? t->blocks4 : 0);
 		text_add(&text, "  vm stats threshold: 28\n");
 	}
 	text_add(&text, "  node_unreclaimable:  0\n  start_pfn:           1048576\n");

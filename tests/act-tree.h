@@ -31,7 +31,9 @@ struct tree {
 	struct act_env env;
 	struct tree_cpu cpu[TREE_CPUS_MAX];
 	unsigned nr_cpus;
-	bool old_kernel; /* before 6.7: no high_min, passes do nothing */
+	bool old_kernel;    /* before 6.7: no high_min, passes do nothing */
+	bool prints_orders; /* blocks of each order, here of order 4 alone, on the first CPU */
+	uint64_t blocks4;
 
 	/* faults; all are off until set */
 	atomic_int passes;         /* that came to their end */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -695,6 +696,89 @@ static void switch_off(struct tree *t, struct actor *a)
 	(void)tree_count_events(a, _ACTOR_EVENT_MAX);
 }
 
+#define ORDER4_STAT THP_REL "/hugepages-64kB/stats/pcp_order_stat"
+
+/* As the kernel does: what was on the lists is off them once the write has returned. */
+static void drain_lists_once_written(struct tree *t, enum act_point point)
+{
+	if (point != ACT_KNOB_WRITTEN)
+		return;
+	for (unsigned i = 0; i < t->nr_cpus; i++)
+		t->cpu[i].count = 20;
+	t->blocks4 = 1;
+	tree_write_zoneinfo(t);
+	if (tree_read(t, ORDER4_STAT) != UINT64_MAX)
+		tree_write(t, ORDER4_STAT, "1\n");
+}
+
+static void an_order_that_goes_off_tells_how_many_pages_came_back(void **state)
+{
+	const struct {
+		bool prints_orders, has_stat;
+		uint64_t before, after;
+	} cases[] = {
+		{true, true, 100 * 16, 16},
+		{true, false, 100 * 16, 16},
+		{false, true, 90 * 16, 16}, /* the two disagree on purpose: which one was read? */
+		{false, false, 16000, 40},  /* of all orders: no order is counted by itself */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct ledger_entry *entry;
+		struct actor_event ev;
+		struct tree t = {0};
+		char said[128];
+		struct actor *a;
+
+		tree_make(&t, false);
+		t.prints_orders = cases[i].prints_orders;
+		t.blocks4 = 100;
+		tree_write_zoneinfo(&t);
+		if (cases[i].has_stat)
+			tree_write(&t, ORDER4_STAT, "90\n");
+		a = tree_actor(&t, (struct actor_options){0});
+		assert_int_equal(ask(a, TREE_ORDER4, 1, tree_time(0)), 0);
+		tree_settle_at(a, tree_time(0));
+		assert_false(tree_event(a, ACTOR_CHANGED).parked_known);
+		t.at_point = drain_lists_once_written;
+		assert_int_equal(ask(a, TREE_ORDER4, 0, tree_time(1)), 0);
+		tree_settle_at(a, tree_time(1));
+		ev = tree_event(a, ACTOR_RESTORED);
+		entry = ledger_get(actor_ledger(a), ev.ledger_seq);
+		assert_non_null(entry);
+		assert_true(ev.parked_known);
+		assert_int_equal(ev.parked_before, cases[i].before);
+		assert_int_equal(ev.parked_after, cases[i].after);
+		assert_int_equal(knob_report_returned(&entry->report),
+				 cases[i].before - cases[i].after);
+		(void)snprintf(said, sizeof(said),
+			       "pcp_enabled/64kB: 1 -> 0, %" PRIu64
+			       " pages came back from the lists",
+			       cases[i].before - cases[i].after);
+		assert_string_equal(ev.text, said);
+		(void)actor_close(a);
+		tree_remove(&t);
+	}
+}
+
+static void without_counts_an_order_goes_off_all_the_same(void **state)
+{
+	struct tree *t = *state;
+	struct actor *a = tree_actor(t, (struct actor_options){0});
+	struct actor_event ev;
+
+	tree_write(t, "proc/zoneinfo", "Node 0, zone");
+	assert_int_equal(ask(a, TREE_ORDER4, 1, tree_time(0)), 0);
+	tree_settle_at(a, tree_time(0));
+	assert_int_equal(ask(a, TREE_ORDER4, 0, tree_time(1)), 0);
+	tree_settle_at(a, tree_time(1));
+	ev = tree_event(a, ACTOR_RESTORED);
+	assert_false(ev.parked_known);
+	assert_string_equal(ev.text, "pcp_enabled/64kB: 1 -> 0");
+	(void)actor_close(a);
+}
+
 static void blocks_that_stay_after_an_order_went_off_are_noted_once(void **state)
 {
 	struct tree *t = *state;
@@ -785,6 +869,8 @@ int main(void)
 		test(a_foreign_write_ends_a_moment),
 		test(lists_that_do_not_follow_the_fraction_are_noted_once),
 		test(the_single_file_is_spoken_to_in_its_own_numbers),
+		test(an_order_that_goes_off_tells_how_many_pages_came_back),
+		test(without_counts_an_order_goes_off_all_the_same),
 		test(blocks_that_stay_after_an_order_went_off_are_noted_once),
 		test(the_single_file_drains_again_what_came_between_its_drain_and_its_store),
 		test(a_thousand_changes_leave_no_descriptor_behind),

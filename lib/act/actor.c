@@ -309,9 +309,14 @@ static void succeed(struct actor *a, struct slot *s, const struct knob_report *r
 	s->why = (struct error){0};
 	knob_report_sentence(a->o.env, rep, &text);
 	if (rep->written || kind == ACTOR_RESTORED) {
+		struct actor_event *ev;
+
 		actor_tell(a, kind, s, rep->before, rep->after, reason, text_str(&text), now);
-		a->event[(a->first_event + a->nr_events - 1) % EVENTS_MAX].ledger_seq =
-			rep->written ? ledger_end(&a->ledger) - 1 : 0;
+		ev = &a->event[(a->first_event + a->nr_events - 1) % EVENTS_MAX];
+		ev->ledger_seq = rep->written ? ledger_end(&a->ledger) - 1 : 0;
+		ev->parked_known = rep->parked_known;
+		ev->parked_before = rep->parked_before;
+		ev->parked_after = rep->parked_after;
 	}
 	begin_check(s, rep);
 }

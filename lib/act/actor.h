@@ -88,6 +88,8 @@ struct actor_event {
 	bool transient;
 	struct act_time time;
 	uint64_t ledger_seq; /* of the write; 0 where there was none */
+	bool parked_known;   /* an order went off: pages on the lists, as in struct knob_report */
+	uint64_t parked_before, parked_after;
 	char reason[REASON_MAX];
 	char text[sizeof(((struct error *)0)->text)]; /* one sentence for people */
 };

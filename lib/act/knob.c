@@ -65,9 +65,36 @@ static int fail(struct knob_report *rep, enum knob_stage stage, int error)
 	return error;
 }
 
+/* Pages of this order on the lists; of all orders where the kernel does not count one by one. */
+static bool read_parked(const struct act_env *env, unsigned order, uint64_t *ret)
+{
+	_cleanup_(zoneinfo_free) struct zoneinfo zi = {0};
+	_cleanup_(text_free) struct text text = {0};
+	uint64_t blocks = 0, pages = 0, counted;
+	char rel[KNOB_REL_MAX * 2];
+
+	if (order >= PCP_ORDERS_MAX || sysroot_read(env->root, "proc/zoneinfo", &text) < 0 ||
+	    zoneinfo_parse(&zi, text_str(&text), text.len, 0, NULL) < 0)
+		return false;
+	for (uint32_t i = 0; i < zi.nr_pagesets; i++) {
+		pages += zi.pagesets[i].value[PAGESET_COUNT];
+		blocks += zi.pagesets[i].order[order];
+	}
+	(void)snprintf(rel, sizeof(rel), THP_REL "/hugepages-%" PRIu64 "kB/stats/pcp_order_stat",
+		       (env->page_bytes << order) / 1024);
+	if (zi.prints_orders)
+		*ret = blocks << order;
+	else if (sysroot_read_u64(env->root, rel, &counted) == 0)
+		*ret = counted << order;
+	else
+		*ret = pages;
+	return true;
+}
+
 int knob_apply(const struct act_env *env, struct knob_id id, uint64_t wanted,
 	       const uint64_t *expected, unsigned flags, struct knob_report *rep)
 {
+	bool drains = id.kind == KNOB_PCP_ENABLED && wanted == 0;
 	char rel[KNOB_REL_MAX];
 	int r, verify;
 
@@ -84,6 +111,7 @@ int knob_apply(const struct act_env *env, struct knob_id id, uint64_t wanted,
 	if (rep->before == wanted && !(flags & KNOB_FORCE))
 		return 0;
 
+	rep->parked_known = drains && read_parked(env, id.order, &rep->parked_before);
 	(void)knob_rel(id, env->orders, env->page_bytes, rel, sizeof(rel));
 	r = write_once(env, rel, knob_to_file(id, env->orders, wanted), &rep->written);
 	if (r == 0)
@@ -92,6 +120,7 @@ int knob_apply(const struct act_env *env, struct knob_id id, uint64_t wanted,
 	if (verify == 0)
 		verify = knob_read(env, id, &rep->after);
 	rep->after_known = verify == 0;
+	rep->parked_known = rep->parked_known && read_parked(env, id.order, &rep->parked_after);
 	if (r < 0)
 		return fail(rep, KNOB_STAGE_WRITE, r);
 	if (verify < 0)
@@ -174,6 +203,9 @@ void knob_report_sentence(const struct act_env *env, const struct knob_report *r
 		return;
 	case KNOB_APPLIED:
 		text_addf(into, "%" PRIu64 " -> %" PRIu64, rep->before, rep->after);
+		if (rep->parked_known)
+			text_addf(into, ", %" PRIu64 " pages came back from the lists",
+				  knob_report_returned(rep));
 		return;
 	case KNOB_ADJUSTED:
 		text_addf(into,

@@ -34,7 +34,21 @@ struct knob_report {
 	bool written;     /* a write(2) was issued, whatever came of it */
 	bool after_known; /* `after` was read; otherwise it is the value before */
 	uint64_t before, wanted, after;
+	/*
+	 * An order that was switched off (or off once more): pages on the lists just before the
+	 * write and after it. Of that order where the kernel counts orders, otherwise of all.
+	 */
+	bool parked_known;
+	uint64_t parked_before, parked_after;
 };
+
+/* Pages that left the lists with the write, as the counts showed; 0 where they did not. */
+static inline uint64_t knob_report_returned(const struct knob_report *rep)
+{
+	return rep->parked_known && rep->parked_before > rep->parked_after
+		       ? rep->parked_before - rep->parked_after
+		       : 0;
+}
 
 /*
  * Reads a knob. -ENOENT: this kernel does not have it; -EBADMSG: what it says is no value of this

@@ -1014,7 +1014,8 @@ static const struct family families[] = {
 		  "or taken but not read back as written (unverified)." },
 	{ COUNTER("drains", SERIES_BASIC, ""), .emit = emit_drains, .help = "Drains begun." },
 	{ COUNTER("drained_bytes", SERIES_BASIC, "bytes"), .emit = emit_drained_bytes,
-	  .help = "Memory that drains returned, as the counts showed." },
+	  .help = "Memory that drains and orders that were switched off returned, as the "
+		  "counts showed." },
 	{ COUNTER("drain_seconds", SERIES_BASIC, "seconds"), .emit = emit_self_usec,
 	  .arg = SELF(drain_usec), .help = "Time that drains took." },
 	{ GAUGE("drain_blocked", SERIES_BASIC, ""), .emit = emit_drain_blocked,

@@ -584,6 +584,29 @@ class Orders(safety.SafetyTest):
         self.assertEqual(d.stop(), 0, d.said())
         self.covered(1, "race between drain and store")
 
+    def test_that_go_off_tell_how_many_pages_came_back(self):
+        # where the kernel does not count orders one by one, what came back of all orders
+        for orders, file, came_back in (("per-size", size_switch(64), 1600), ("single", SINGLE, 1900)):
+            with self.subTest(orders):
+                self.start_fake("--cpus=2", "--release=6.18", f"--orders={orders}")
+                d = self.daemon({"o": order_policy("4")}).ready()
+                wait_until("order 4 is on", lambda f=file: self.fake.read(f) != "0", words=d.said)
+                d.until_said("-> 1")
+                self.assertEqual(d.metric("pcptune_drained_bytes_total"), 0, d.said())
+                self.fake.control("idle 0-1", "park 0 0:Normal 1600 64kB", "park 1 0:Normal 300 0")
+                d.configure({"o": order_policy("4").replace(">= 1", "< 1", 1).replace("Disable=machine.cpus < 1", "Disable=machine.cpus >= 1")})
+                d.send(signal.SIGHUP)
+                d.until_said(f"1 -> 0, {came_back} pages came back from the lists")
+                self.assertEqual(self.fake.number("parked_pages"), 0)
+                wait_until(
+                    "the metric says the same",
+                    lambda n=came_back: d.metric("pcptune_drained_bytes_total") == n * 4096,
+                    words=lambda: d.metrics() + d.said(),
+                )
+                self.assertEqual(d.stop(), 0, d.said())
+                self.stack.pop_all().close()
+        self.covered(2, "order switches")
+
 
 class TheLedger(safety.SafetyTest):
     promise = 9
